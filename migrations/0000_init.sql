@@ -825,6 +825,9 @@ CREATE TRIGGER members_insert AFTER INSERT ON members BEGIN
 END;
 --> statement-breakpoint
 CREATE TRIGGER members_delete AFTER DELETE ON members BEGIN
+  UPDATE domains SET break_glass = (SELECT json_group_array(value) FROM json_each(break_glass) WHERE value <> old.user_id)
+    WHERE organization_id = old.organization_id
+      AND EXISTS (SELECT 1 FROM json_each(break_glass) WHERE value = old.user_id);
   UPDATE organizations SET active_members = active_members - 1
     WHERE id = old.organization_id AND (SELECT is_active AND NOT is_service_account FROM users WHERE id = old.user_id);
 END;

@@ -57,6 +57,18 @@ const COMMANDS: Record<string, Command> = {
 		does: "List the newest users: 100, or the number in --limit.",
 		options: { limit: text },
 	},
+	"domain enforce": {
+		usage: "DOMAIN --sso saml|oidc|google-oauth2|github|gitlab",
+		does: "Require that everyone with an address of the domain signs in in this way, although no admin has tested it. Ends their other sessions.",
+		argument: "domain",
+		options: { sso: text },
+		required: ["sso"],
+	},
+	"domain lift-enforcement": {
+		usage: "DOMAIN",
+		does: "Let people with addresses of the domain sign in in any way again, for example if its provider fails.",
+		argument: "domain",
+	},
 	"organization set": {
 		usage: "ID [--plugins-access-level 0|3|6|9] [--feature KEY]… [--customer-id ID]",
 		does: "Set the fields of an organization that only the operator can set. --feature replaces all features.",
@@ -162,6 +174,7 @@ const options = {
 	plugins_access_level: given.get("plugins-access-level"),
 	features: given.get("feature"),
 	customer_id: given.get("customer-id"),
+	sso: given.get("sso"),
 	...(command.argument && { [command.argument]: positionals[0] }),
 };
 

@@ -108,7 +108,7 @@ function bodyFields({ body }: Call) {
 
 /** Fields that tables leave out, because few people look for them in a list. */
 const MINOR =
-	/^(uuid|team_id|organization_id|logo_media_id|icon|metadata|customer_id|updated_at|last_updated_at|cursor|batch_export|xql_query|verification_challenge|saml_.*|last_paused_at|instance_id|plugin_config_id|x_function_migration_available|emailing_attempt_made|is_member_join_email_enabled|value)$/;
+	/^(uuid|team_id|organization_id|logo_media_id|icon|metadata|customer_id|updated_at|last_updated_at|cursor|batch_export|xql_query|verification_challenge|(saml|oidc)_.*|jit_provisioning_level|last_paused_at|instance_id|plugin_config_id|x_function_migration_available|emailing_attempt_made|is_member_join_email_enabled|value)$/;
 
 /** Fields that narrow tables leave out before others. */
 const LESS =

@@ -83,6 +83,7 @@ export const publicRoutes = [
 	{ path: "/api/invites", load: acceptance },
 	{ path: "/api/sign_in", load: () => import("./accounts/sign_in/routes.ts") },
 	{ path: "/invites", load: () => import("./accounts/invites/page.ts") },
+	{ path: "/sso", load: () => import("./accounts/sso/routes.ts") },
 ] as const satisfies PublicRoutes[];
 
 /**

@@ -13,6 +13,7 @@ import * as projects from "../../src/accounts/projects/openapi.ts";
 import scim from "../../src/accounts/scim/openapi.ts";
 import serviceAccounts from "../../src/accounts/service_accounts/openapi.ts";
 import signIn from "../../src/accounts/sign_in/openapi.ts";
+import sso from "../../src/accounts/sso/openapi.ts";
 import twoFactor from "../../src/accounts/two_factor/openapi.ts";
 import users from "../../src/accounts/users/openapi.ts";
 import * as activityLog from "../../src/activity/activity_log/openapi.ts";
@@ -63,4 +64,5 @@ export const texts: Texts = {
 	"/api/invites": acceptanceOperations,
 	"/api/sign_in": signIn,
 	"/invites": pageOperations,
+	"/sso": sso,
 };

@@ -104,8 +104,16 @@ const RESPONSE_HEADERS: Record<string, ResponseHeader> = {
 	"Cache-Control": {
 		description:
 			"`private, no-cache` if there is an `ETag`: you can store the response, but check it with `If-None-Match` before you use it again. Otherwise `no-store`.",
-		on: ({ route }) =>
-			isBelowApi(route) || route.operation.isFile === true || route.operation.media === "text/html",
+		on: ({ status, route }) =>
+			isBelowApi(route) ||
+			status === 303 ||
+			route.operation.isFile === true ||
+			route.operation.media === "text/html",
+	},
+	Location: {
+		description: "The page to continue at.",
+		on: ({ status }) => status === 303,
+		always: true,
 	},
 	Vary: {
 		description: "The headers of the request that the response depends on.",

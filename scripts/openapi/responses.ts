@@ -53,6 +53,7 @@ const DESCRIPTIONS: Record<number, string> = {
 	201: "Created",
 	202: "Accepted",
 	204: "Deleted",
+	303: "Continue at Location",
 	304: "Not modified",
 	400: "The request is invalid",
 	401: "The key is missing or invalid",

@@ -3,6 +3,9 @@ import { fromBase64url, toBase64url } from "../lib/base64url.ts";
 
 const PREFIX = "sealed:";
 
+/** Replaces secret values in responses. In a request, it keeps the stored value. */
+export const MASK = "**************** SECRET ****************";
+
 /** Where an encrypted value is stored. It can't be decrypted anywhere else. */
 type Place = { table: string; row: string | number; field: string };
 

@@ -32,6 +32,7 @@ export const ERROR_CODES = [
 	"precondition_failed",
 	"request_too_large",
 	"required",
+	"sign_in_not_tested",
 	"sign_in_required",
 	"sso_required",
 	"throttled",

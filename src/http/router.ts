@@ -13,7 +13,7 @@ export const router = () => new Hono<App>({ strict: false });
 
 /** A route's metadata, from which scripts/openapi.ts generates the OpenAPI document. */
 export type Operation = {
-	status?: 200 | 201 | 202 | 204;
+	status?: 200 | 201 | 202 | 204 | 303;
 	response?: z.ZodType;
 	/** The object whose fields the page has in addition to its own. */
 	within?: z.ZodType;
@@ -89,6 +89,9 @@ export const noBody = () => document<Documenting<null, 200>>({ status: 200 });
 
 /** 204 without a body. */
 export const noContent = () => document<Documenting<null, 204>>({ status: 204 });
+
+/** 303 to another page. */
+export const redirects = () => document({ status: 303 });
 
 /** 200 with an HTML page. */
 export const htmlPage = (more: Pick<Operation, "form"> = {}) =>

@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { toApiError } from "../http/valid.ts";
 import { bootstrap } from "./bootstrap.ts";
+import * as domains from "./domains.ts";
 import { OperatorError } from "./errors.ts";
 import * as keys from "./keys.ts";
 import * as queries from "./queries.ts";
@@ -20,6 +21,8 @@ const commands = new Map([
 	["user deactivate", command(shapes.user, queries.deactivateUser)],
 	["user reset-two-factor", command(shapes.user, queries.resetTwoFactor)],
 	["user list", command(shapes.list, queries.listUsers)],
+	["domain enforce", command(shapes.domainEnforce, domains.enforce)],
+	["domain lift-enforcement", command(shapes.domain, domains.liftEnforcement)],
 	["organization set", command(shapes.organizationSet, queries.setOrganization)],
 	["organization list", command(shapes.list, queries.listOrganizations)],
 ]);

@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { SSO_ENFORCEMENTS } from "../accounts/domains/shape.ts";
 import { create as newKey } from "../accounts/personal_api_keys/shape.ts";
 import { email, name, set, text, uuid } from "../http/fields.ts";
 
@@ -22,6 +23,11 @@ export const organizationSet = z.object({
 	plugins_access_level: z.enum(PLUGIN_LEVELS).transform(Number).optional(),
 	features: set(text(200).min(1), 100).optional(),
 	customer_id: text(200).optional(),
+});
+/** Options of commands about the domain with this name. */
+export const domain = z.object({ domain: text(128).min(1) });
+export const domainEnforce = domain.extend({
+	sso: z.enum(SSO_ENFORCEMENTS).exclude([""]),
 });
 export const list = z.object({
 	limit: z.coerce.number().int().min(1).max(1000).default(100),

@@ -6,6 +6,7 @@ import { invites } from "../../src/db/schema/invites.ts";
 import { pluginConfigs } from "../../src/db/schema/plugin_configs.ts";
 import { plugins } from "../../src/db/schema/plugins.ts";
 import { insertLog } from "../support/activity.ts";
+import { CERTIFICATES } from "../support/domains.ts";
 import { wrong } from "../support/errors.ts";
 import { cost, db, times, world } from "../support/world.ts";
 
@@ -41,6 +42,9 @@ const capabilitiesOf = (bytes: number) => {
 	};
 };
 
+/** A certificate with text around it. */
+const certificateOf = (bytes: number) => `${CERTIFICATES[0]}\n`.padEnd(bytes, "x");
+
 describe("the size of a text is limited in bytes, and that of JSON as it is written", () => {
 	/** A path, a field, its maximum, and a value of a given size. */
 	const limits: [path: string, field: string, max: number, make: (bytes: number) => unknown][] = [
@@ -52,7 +56,7 @@ describe("the size of a text is limited in bytes, and that of JSON as it is writ
 		["/plugins", "capabilities", 64 * KIB, capabilitiesOf],
 		["/configs", "config", 64 * KIB, objectOf],
 		["/invites", "message", 8 * KIB, textOf],
-		["/domains", "saml_x509_cert", 16 * KIB, textOf],
+		["/domains", "saml_x509_cert", 16 * KIB, certificateOf],
 	];
 
 	test.each(limits)("%s %s: %i bytes", async (path, field, max, make) => {

@@ -259,6 +259,7 @@ const added: Route[] = [
 	...keeping(accountKeys, "organization_member"),
 	route("/api/sign_in")("POST", "", null, () => ({ email: "nobody@tenantry.test" })),
 	route("/api/sign_in")("POST", "/two_factor", null, () => ({ token: "x" })),
+	route("/sso")("GET", "/finish", null),
 	route("/api/sign_in")("POST", "/complete", null, () => ({ token: "x" })),
 	route("/api/invites")("GET", "/:token", null),
 	route("/api/invites")("POST", "/:token/accept", null, () => ({})),

@@ -60,6 +60,7 @@ export async function call(
 	const request = new Request(new URL(path, "https://tenantry.test"), {
 		method,
 		headers: sent,
+		redirect: "manual",
 		...(body !== undefined && { body: JSON.stringify(body) }),
 		...(raw !== undefined && { body: raw }),
 	});

@@ -9,7 +9,7 @@ export default {
 	tag: {
 		name: "Domains",
 		description:
-			"Email domains of an organization, with their settings for single sign-on. A domain is only a claim until it is verified with a DNS record. The settings are for the service that signs people in through providers. Here, a domain that enforces single sign-on prevents people from signing in by mail.",
+			"Email domains of an organization, with their settings for single sign-on. A domain is only a claim until it is verified with a DNS record. Then, people with its email addresses can sign in through the organization's own SAML or OpenID provider, and the organization can require that they sign in in one way only.",
 	},
 	operations: {
 		"GET /": {
@@ -25,7 +25,7 @@ export default {
 			errors: {
 				unique: TAKEN,
 				invalid_input:
-					"`domain` isn't a valid name in lower case, or anyone can register names under it, as with `co.uk`.",
+					"`domain` isn't a valid name in lower case, or anyone can register names under it, as with `co.uk`. Or the certificate or the issuer is invalid.",
 			},
 		},
 		"GET /:id": {
@@ -37,19 +37,24 @@ export default {
 			id: "updateDomain",
 			summary: "Change a domain",
 			description:
-				"Requires level 8. Fields that aren't in the body don't change. `jit_provisioning_enabled` and `sso_enforcement` can be set once the domain is verified. Renaming an unverified domain makes a new `verification_challenge`. Returns the domain.",
+				"Requires level 8, and `break_glass` 15. Fields that aren't in the body don't change. `jit_provisioning_enabled` and `sso_enforcement` can be set once the domain is verified. Setting `sso_enforcement` ends the sessions of everyone with an address of the domain who signed in in another way, which may include yours. Another `saml_entity_id` or `oidc_issuer`, or removing a provider, unlinks everyone's accounts at the former provider and ends the sessions that came through it. Renaming an unverified domain makes a new `verification_challenge`. Returns the domain.",
 			errors: {
 				unique: TAKEN,
 				verification_required: "Only a verified domain can have this setting.",
+				sign_in_not_tested:
+					"You haven't signed in in the way of `sso_enforcement`. Or the provider that is enforced would be replaced: first stop enforcing it.",
+				does_not_exist:
+					"A user in `break_glass` isn't an active member with an address of the domain.",
+				required: "Another `oidc_issuer` needs its `oidc_client_secret`.",
 				invalid_input:
-					"A verified domain can't be renamed: delete it and add the other one. Or `sso_enforcement` is `saml`, and one of the three SAML fields would be empty.",
+					"A verified domain can't be renamed: delete it and add the other one. Or a field of the provider in `sso_enforcement` would be empty. Or the certificate or the issuer is invalid.",
 			},
 		},
 		"DELETE /:id": {
 			id: "deleteDomain",
 			summary: "Delete a domain",
 			description:
-				"Requires level 8. Also deletes its settings. After that, other organizations can add the domain.",
+				"Requires level 8. Also deletes its settings, unlinks everyone's accounts at its providers, and ends the sessions that came through them. After that, other organizations can add the domain.",
 		},
 		"POST /:id/verify": {
 			id: "verifyDomain",
@@ -65,29 +70,49 @@ const NAME =
 	"A domain name such as `example.com`, in lower case and of at most 128 characters. It must be a registrable domain or a subdomain of one. Unique across all organizations.";
 const JIT =
 	"Just-in-time provisioning: whether someone who signs in for the first time with an email address of this domain joins the organization.";
+const JIT_LEVEL =
+	"The level of the members that just-in-time provisioning adds: 1 (member) or 8 (admin).";
 const SSO = `How people with an email address of this domain have to sign in:
 
 - empty: in any way.
-- \`saml\`: through the organization's own SAML identity provider.
+- \`saml\`: through the domain's SAML provider.
+- \`oidc\`: through the domain's OpenID provider.
 - \`google-oauth2\`, \`github\`, \`gitlab\`: with an account there.`;
-const SAML = {
-	saml_entity_id: "The SAML entity ID, at most 512 characters. Null or empty for none.",
+const BREAK_GLASS =
+	"The UUIDs of at most two members with an address of the domain who can also sign in with a link by mail and a second factor, for when the provider fails.";
+const PROVIDERS = {
+	saml_entity_id:
+		"The entity ID of the SAML provider, at most 512 characters. Null or empty for none.",
 	saml_acs_url:
-		"The URL of the SAML assertion consumer service, at most 512 characters. Null or empty for none.",
+		"The URL of the SAML provider that sign-in requests go to, at most 512 characters. Null or empty for none.",
 	saml_x509_cert:
-		"The X.509 certificate for SAML, as text, which the service doesn't check. Null or empty for none.",
+		"The X.509 certificate of the SAML provider, or two of them while the provider changes it: PEM, or base64 with an empty line or a comma between them. Null or empty for none.",
+	saml_idp_initiated:
+		"Whether people can also start to sign in at the SAML provider. Less safe: someone can be signed in to another person's account without noticing.",
+	oidc_issuer:
+		"The issuer of the OpenID provider, exactly as the provider writes it: an https URL of at most 512 characters. Null or empty for none.",
+	oidc_client_id:
+		"The client ID at the OpenID provider, at most 512 characters. Null or empty for none.",
 };
+const SECRET = "The client secret at the OpenID provider";
 
-describe(create, { domain: NAME, ...SAML });
+describe(create, {
+	domain: NAME,
+	...PROVIDERS,
+	oidc_client_secret: `${SECRET}, at most 512 characters. Null or empty for none.`,
+});
 
 describe(
 	update,
 	{
 		domain: `${NAME} Can be changed only until the domain is verified.`,
 		jit_provisioning_enabled: `${JIT} The domain has to be verified.`,
-		sso_enforcement: `${SSO}\n\nThe domain has to be verified. \`saml\` requires all three SAML fields, which can't be emptied while it is set.`,
+		jit_provisioning_level: JIT_LEVEL,
+		sso_enforcement: `${SSO}\n\nThe domain has to be verified, and you must have signed in in this way. \`saml\` and \`oidc\` require all three fields of the provider, which can't be emptied while it is enforced.`,
+		oidc_client_secret: `${SECRET}, at most 512 characters. Null or the mask keeps the stored one; empty removes it.`,
+		break_glass: BREAK_GLASS,
 	},
-	create.omit({ domain: true }),
+	create.omit({ domain: true, oidc_client_secret: true }),
 );
 
 describe(Domain, {
@@ -98,9 +123,13 @@ describe(Domain, {
 	verification_challenge:
 		"The text of 43 characters to publish as a TXT record at `_tenantry-challenge.<domain>`. Stays the same until an unverified domain is renamed.",
 	jit_provisioning_enabled: `${JIT} False for a new domain.`,
+	jit_provisioning_level: JIT_LEVEL,
 	sso_enforcement: `${SSO}\n\nEmpty for a new domain.`,
 	has_saml: "Whether all three SAML fields are set.",
-	...SAML,
+	has_oidc: "Whether all three OpenID Connect fields are set.",
+	...PROVIDERS,
+	oidc_client_secret: `${SECRET}: \`**************** SECRET ****************\`, or null for none.`,
+	break_glass: BREAK_GLASS,
 });
 
 describe(

@@ -5,6 +5,7 @@ import { page } from "../../http/page.ts";
 import { created, noContent, ok, paginated, router } from "../../http/router.ts";
 import * as domains from "./queries.ts";
 import { create, Domain, filters, update, Verified } from "./shape.ts";
+import * as settings from "./update.ts";
 
 /** docs/organizations.md#domains */
 export default router()
@@ -16,7 +17,7 @@ export default router()
 	)
 	.get("/:id", ok(Domain), async (c) => c.json(await domains.find(c.var.tenant, c.req.param("id"))))
 	.patch("/:id", ok(Domain), atLeast(ADMIN), body(update, domains.find), async (c) =>
-		c.json(await domains.update(c.var.tenant, c.req.param("id"), c.req.valid("json"))),
+		c.json(await settings.update(c.var.tenant, c.req.param("id"), c.req.valid("json"))),
 	)
 	.delete("/:id", noContent(), atLeast(ADMIN), async (c) => {
 		await domains.remove(c.var.tenant, c.req.param("id"));

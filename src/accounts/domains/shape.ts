@@ -1,8 +1,22 @@
 import * as z from "zod";
-import { boolean, longText, name, rawText, text, timestamp } from "../../http/fields.ts";
+import { ADMIN, MEMBER } from "../../db/levels.ts";
+import {
+	boolean,
+	integerChoice,
+	longText,
+	name,
+	rawText,
+	set,
+	text,
+	timestamp,
+	uuid,
+} from "../../http/fields.ts";
 import { documentAs } from "../../http/router.ts";
 
-const SSO_ENFORCEMENTS = ["", "saml", "google-oauth2", "github", "gitlab"] as const;
+export const SSO_ENFORCEMENTS = ["", "saml", "oidc", "google-oauth2", "github", "gitlab"] as const;
+
+/** The levels that new people of a domain can get. */
+const JIT_LEVELS = [MEMBER, ADMIN] as const;
 
 /** A domain (docs/organizations.md#domains). */
 export const Domain = z
@@ -13,11 +27,20 @@ export const Domain = z
 		verified_at: timestamp().nullable(),
 		verification_challenge: z.string(),
 		jit_provisioning_enabled: z.boolean(),
+		jit_provisioning_level: documentAs(z.int(), z.literal(JIT_LEVELS)),
 		sso_enforcement: documentAs(z.string(), z.enum(SSO_ENFORCEMENTS)),
 		has_saml: z.boolean(),
 		saml_entity_id: z.string().nullable(),
 		saml_acs_url: z.string().nullable(),
 		saml_x509_cert: z.string().nullable(),
+		saml_idp_initiated: z.boolean(),
+		has_oidc: z.boolean(),
+		oidc_issuer: z.string().nullable(),
+		oidc_client_id: z.string().nullable(),
+		/** Masked. */
+		oidc_client_secret: z.string().nullable(),
+		/** UUIDs of users. */
+		break_glass: z.array(z.guid()),
 	})
 	.meta({ id: "Domain" });
 
@@ -48,16 +71,49 @@ export const filters = z.object({
 
 const MAX_CERTIFICATE_BYTES = 16 * 1024;
 
+const certificate = longText(MAX_CERTIFICATE_BYTES).refine(
+	async (value) => {
+		const { certificatesIn } = await import("./certificates.ts");
+		return value === "" || certificatesIn(value).length > 0;
+	},
+	{
+		error:
+			"Enter one or two X.509 certificates, as PEM or as the base64 in the provider's metadata.",
+	},
+);
+
+/** The identifier of an OpenID provider: a URL without query and fragment. */
+const issuer = text(512).refine(
+	(value) => {
+		const { protocol = "", username, password } = URL.parse(value) ?? {};
+		return (
+			value === "" ||
+			(/^https?:$/.test(protocol) && username === "" && password === "" && !/[?#]/.test(value))
+		);
+	},
+	{ error: "Enter the URL of the issuer, without a user name, query or fragment." },
+);
+
+/** How many members can be named who sign in without the provider. */
+const MAX_BREAK_GLASS = 2;
+
 export const create = z.object({
 	domain,
 	saml_entity_id: text(512).nullable().optional(),
 	saml_acs_url: text(512).nullable().optional(),
-	saml_x509_cert: longText(MAX_CERTIFICATE_BYTES).nullable().optional(),
+	saml_x509_cert: certificate.nullable().optional(),
+	saml_idp_initiated: boolean().optional(),
+	oidc_issuer: issuer.nullable().optional(),
+	oidc_client_id: text(512).nullable().optional(),
+	/** Null or the mask: the stored one stays. Empty: none. */
+	oidc_client_secret: rawText(512).nullable().optional(),
 });
 
 export const update = z.object({
 	domain: domain.optional(),
 	jit_provisioning_enabled: boolean().optional(),
+	jit_provisioning_level: integerChoice(JIT_LEVELS).optional(),
 	sso_enforcement: text(28).pipe(z.enum(SSO_ENFORCEMENTS)).optional(),
+	break_glass: set(uuid(), MAX_BREAK_GLASS).optional(),
 	...create.omit({ domain: true }).shape,
 });

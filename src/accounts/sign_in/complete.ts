@@ -46,7 +46,9 @@ async function checkFactor(
 	const { secret, enabled_at } = factor;
 	const isEnabled = enabled_at !== null;
 	const isSettingUp = secret !== null && !isEnabled && code !== undefined;
-	if (!isEnabled && !link.is_required && !isSettingUp) return undefined;
+	// A provider's second factor can be enough, even if the user has set up ours.
+	const isNeeded = link.is_required || (isEnabled && !link.has_factor);
+	if (!isNeeded && !isSettingUp) return undefined;
 	if (secret === null || (!isEnabled && !isSettingUp))
 		throw invalid(
 			"code",

@@ -11,10 +11,9 @@ import { users } from "../../db/schema/users.ts";
 import { connect } from "../../db/session.ts";
 import type { App } from "../../env.ts";
 import { invalid, throttled } from "../../http/errors.ts";
-import { isEnforced } from "../two_factor/enforced.ts";
 import { countAttempt, type Factor, factorColumns } from "../two_factor/proof.ts";
 import { userColumns } from "../users/shape.ts";
-import { canStillBeUsed, isOpen, MAX_ATTEMPTS, providerOf, ssoOf } from "./rules.ts";
+import { canStillBeUsed, isOpen, MAX_ATTEMPTS, needsFactor, providerOf, ssoOf } from "./rules.ts";
 
 export type SignIn = Awaited<ReturnType<typeof findSignIn>>;
 
@@ -46,10 +45,11 @@ export async function findSignIn(c: Context<App>, token: string, code?: string) 
 					.mapWith(Boolean)
 					.as("is_open"),
 				attempts: sql<number>`${signIns.attempts}`.as("link_attempts"),
-				sso: ssoOf(sql`${users.email}`).as("sso"),
-				is_required: sql`(${users.is_2fa_enabled} or ${isEnforced(users.id)})`
-					.mapWith(Boolean)
-					.as("is_required"),
+				method: signIns.method,
+				connection: signIns.connection,
+				has_factor: signIns.has_factor,
+				sso: ssoOf(sql`${users.email}`, signIns.connection).as("sso"),
+				is_required: needsFactor(signIns).mapWith(Boolean).as("is_required"),
 				organization_id: sql<number | null>`${currentOrganization(signIns.user_id)}`.as(
 					"organization_id",
 				),

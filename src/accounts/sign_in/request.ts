@@ -53,9 +53,10 @@ async function mail(env: Env, email: string) {
 	const at = Date.now();
 	const user_id = sql<number>`(select ${users.id} from ${users}
 		where ${users.email} = ${email} and ${users.is_active} and not ${users.is_service_account})`;
-	const mails = sql`(select count(*) from ${signIns} where ${signIns.user_id} = ${user_id} and ${signIns.created_at} > ${iso(at - MAIL_WINDOW_MS)})`;
+	const isMailed = eq(signIns.method, "mail");
+	const mails = sql`(select count(*) from ${signIns} where ${signIns.user_id} = ${user_id} and ${isMailed} and ${signIns.created_at} > ${iso(at - MAIL_WINDOW_MS)})`;
 	const sso = ssoOf(sql`${email}`);
-	const hasOpenLink = sql`exists (select 1 from ${signIns} where ${signIns.user_id} = ${user_id} and ${canStillBeUsed()})`;
+	const hasOpenLink = sql`exists (select 1 from ${signIns} where ${signIns.user_id} = ${user_id} and ${isMailed} and ${canStillBeUsed()})`;
 	const row = {
 		id,
 		user_id,

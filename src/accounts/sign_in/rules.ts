@@ -1,6 +1,9 @@
-import { and, gt, isNull, lt, type SQL, sql } from "drizzle-orm";
+import { and, type Column, gt, isNull, lt, type SQL, sql } from "drizzle-orm";
 import { now } from "../../db/now.ts";
 import { domains } from "../../db/schema/domains.ts";
+import { identities } from "../../db/schema/identities.ts";
+import { members } from "../../db/schema/members.ts";
+import { organizations } from "../../db/schema/organizations.ts";
 import { signIns } from "../../db/schema/sign_in.ts";
 import { users } from "../../db/schema/users.ts";
 import { HOUR_MS, MINUTE_MS } from "../../lib/durations.ts";
@@ -15,17 +18,46 @@ export const MAIL_WINDOW_MS = HOUR_MS;
 /** The number of codes that can be tried with a link. */
 export const MAX_ATTEMPTS = 5;
 
+/** SQL condition on `sign_ins`: the user still has the identity that signed in, if there is one. */
+const hasIdentity = sql`(${signIns.connection} is null or exists (select 1 from ${identities}
+	where ${identities.user_id} = ${signIns.user_id} and ${identities.connection} = ${signIns.connection}))`;
+
 /** SQL condition on `sign_ins`: the link hasn't expired or been used. */
-export const isOpen = () => and(isNull(signIns.key_id), gt(signIns.expires_at, now()));
+export const isOpen = () => and(isNull(signIns.key_id), gt(signIns.expires_at, now()), hasIdentity);
 
 /** SQL condition on `sign_ins`: the link is open, and a code can be tried with it. */
 export const canStillBeUsed = () => and(isOpen(), lt(signIns.attempts, MAX_ATTEMPTS));
 
-/** SQL for the single sign-on that the domain of an address enforces; null if there is none. */
-export const ssoOf = (email: SQL) => sql<string | null>`(
+/** SQL for the connection that a domain enforces, as in `identities`. */
+const enforced = sql`iif(${domains.sso_enforcement} in ('saml', 'oidc'),
+	${domains.sso_enforcement} || ':' || ${domains.id}, ${domains.sso_enforcement})`;
+
+/**
+ * SQL for the single sign-on that the domain of an address enforces; null if there is none, or if
+ * it is what was used.
+ * @param connection the connection that was used, as in `identities`; null for a mail
+ */
+export const ssoOf = (email: SQL, connection: SQL | Column | string | null = null) => sql<
+	string | null
+>`(
 	select ${domains.sso_enforcement} from ${domains}
 	where ${domains.domain} = substr(${email}, instr(${email}, '@') + 1)
-		and ${domains.verified_at} is not null and ${domains.sso_enforcement} <> '')`;
+		and ${domains.verified_at} is not null and ${domains.sso_enforcement} <> ''
+		and ${enforced} is not ${connection})`;
+
+/** The columns of a link about the provider that signed in. */
+type Provider = Record<"connection" | "has_factor", SQL | Column | string | boolean | null>;
+
+/**
+ * SQL condition on `users`: signing in requires our second factor. A provider's counts in the
+ * organization of its domain only: it must not open other organizations of the user.
+ */
+export const needsFactor = ({ connection, has_factor }: Provider) => sql`(
+	(${users.is_2fa_enabled} or ${isEnforced(users.id)}) and (not ${has_factor} or exists (
+		select 1 from ${members} join ${organizations} on ${organizations.id} = ${members.organization_id}
+		where ${members.user_id} = ${users.id} and (${users.is_2fa_enabled} or ${organizations.enforce_2fa})
+			and ${members.organization_id} is not (select ${domains.organization_id} from ${domains}
+				where ${domains.id} = substr(${connection}, instr(${connection}, ':') + 1)))))`;
 
 /** SQL condition: signing in with this address takes a second factor or single sign-on. */
 export const needsMoreThanMail = (email: SQL) => sql`(${ssoOf(email)} is not null or exists (
@@ -33,10 +65,14 @@ export const needsMoreThanMail = (email: SQL) => sql`(${ssoOf(email)} is not nul
 
 const PROVIDERS: Record<string, string> = {
 	saml: "SAML",
+	oidc: "OpenID Connect",
 	"google-oauth2": "Google",
 	github: "GitHub",
 	gitlab: "GitLab",
 };
 
-/** Returns the name of the provider in `sso_enforcement`. */
-export const providerOf = (sso: string) => PROVIDERS[sso] ?? sso;
+/** Returns `oidc` for the connection `oidc:<domain id>`. */
+export const methodOf = (connection: string) => connection.replace(/:.*$/, "");
+
+/** Returns the name of the provider in `sso_enforcement`, or of a connection. */
+export const providerOf = (sso: string) => PROVIDERS[methodOf(sso)] ?? sso;

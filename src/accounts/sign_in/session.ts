@@ -11,11 +11,10 @@ import { users } from "../../db/schema/users.ts";
 import { HOUR_MS } from "../../lib/durations.ts";
 import { areAll } from "../personal_api_keys/sessions.ts";
 import { MAX_KEYS } from "../personal_api_keys/shape.ts";
-import { isEnforced } from "../two_factor/enforced.ts";
 import { afterUse, isEnabled, isFactorOf, isUnused, type Proof } from "../two_factor/proof.ts";
 import { userColumns } from "../users/shape.ts";
 import type { SignIn } from "./find.ts";
-import { isOpen, ssoOf } from "./rules.ts";
+import { isOpen, needsFactor, ssoOf } from "./rules.ts";
 
 /* The statements of the batch that signs in (docs/keys.md#signing-in). */
 
@@ -59,7 +58,7 @@ type New = {
 
 /** SQL condition: everything that was checked before the batch is still true. */
 function stillAllowed(signIn: SignIn, { proof, removed }: New) {
-	const { user, factor } = signIn;
+	const { link, user, factor } = signIn;
 	const ids = removed.map(({ id }) => id);
 	const kept = sql`(select count(*) from ${personalApiKeys}
 		where ${personalApiKeys.user_id} = ${user.id} and not ${inList(personalApiKeys.id, ids)})`;
@@ -67,14 +66,16 @@ function stillAllowed(signIn: SignIn, { proof, removed }: New) {
 		eq(users.id, user.id),
 		eq(users.is_active, true),
 		eq(users.is_email_verified, user.is_email_verified),
-		proof ? undefined : eq(users.is_2fa_enabled, false),
-		sql`${ssoOf(sql`${users.email}`)} is null`,
+		proof ? undefined : sql`not ${needsFactor(link)}`,
+		sql`${ssoOf(sql`${users.email}`, link.connection)} is null`,
 	);
 	return sql`${and(
 		sql`exists (select 1 from ${users} where ${isActive})`,
 		proof
 			? sql`exists (select 1 from ${twoFactors} where ${isUnused(proof, factor.enabled_at !== null)})`
-			: sql`not ${isEnforced(user.id)} and not ${isEnabled(user.id)}`,
+			: link.has_factor
+				? undefined
+				: sql`not ${isEnabled(user.id)}`,
 		sql`${kept} < ${user.is_email_verified ? MAX_KEYS : 1}`,
 		setsUpFactor(signIn, proof) ? areAll({ user_id: user.id }, ids) : undefined,
 	)}`;

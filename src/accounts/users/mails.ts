@@ -4,13 +4,14 @@ import type { Tenant } from "../../access/tenant.ts";
 import { now } from "../../db/now.ts";
 import { isPerson, users } from "../../db/schema/users.ts";
 import { configured, greeting, linkTo, send, singleLine } from "../../outbound/mail.ts";
+import { providerOf } from "../sign_in/rules.ts";
 
 /* Mails that tell users about changes of their account (docs/keys.md#mails-about-your-account). */
 
 /** A change of an account. */
 export type Change = {
 	/** Changes of one kind share a limit. */
-	kind: "two_factor" | "key";
+	kind: "two_factor" | "key" | "identity";
 	subject: string;
 	/** What the change means. */
 	text: string;
@@ -57,7 +58,25 @@ export const keyChanged = (
 	text: `The key "${singleLine(label)}" ${scopes.includes("*") ? "can do everything that you can do" : `has the scopes ${scopes.join(", ")}`}.`,
 });
 
-const PAGES = { two_factor: "/console/account", key: "/console/keys" };
+type Identity = { connection: string; email: string };
+
+export const identityLinked = ({ connection, email }: Identity): Change => ({
+	kind: "identity",
+	subject: "A way to sign in to your Tenantry account was added",
+	text: `From now on, the account ${email} at ${providerOf(connection)} can sign in.`,
+});
+
+export const identityRemoved = ({ connection, email }: Identity): Change => ({
+	kind: "identity",
+	subject: "A way to sign in to your Tenantry account was removed",
+	text: `The account ${email} at ${providerOf(connection)} is no longer linked to yours, and the sessions that it started have ended.`,
+});
+
+const PAGES = {
+	two_factor: "/console/account",
+	key: "/console/keys",
+	identity: "/console/account",
+};
 
 /**
  * Mails a user about a change of their account, if they have proved their address: others might get

@@ -45,7 +45,7 @@ export type EventRow = {
 };
 
 /** Returns the actor of an event. */
-function actorOf({ user, is_system }: EventRow) {
+function actorOf({ user, is_system, scope }: EventRow) {
 	if (user) {
 		const { uuid, first_name, email, is_service_account } = user;
 		// The email address in a service account's row doesn't exist.
@@ -53,7 +53,8 @@ function actorOf({ user, is_system }: EventRow) {
 			return { type: "service_account" as const, uuid, first_name, email: null };
 		return { type: "user" as const, uuid, first_name, email };
 	}
-	const type = is_system ? ("system" as const) : ("operator" as const);
+	// Nobody knows who failed to sign in.
+	const type = is_system || scope === "SignIn" ? ("system" as const) : ("operator" as const);
 	return { type, uuid: null, first_name: null, email: null };
 }
 

@@ -16,7 +16,7 @@ function isPublic(text: string) {
 }
 
 /** Whether this deployment allows connections to private networks. */
-const allowsPrivate = ({ ALLOW_PRIVATE_DESTINATIONS }: Env) =>
+export const allowsPrivate = ({ ALLOW_PRIVATE_DESTINATIONS }: Env) =>
 	boolean().catch(false).parse(ALLOW_PRIVATE_DESTINATIONS);
 
 /** A failure that a retry can't resolve. */

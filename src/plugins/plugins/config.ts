@@ -1,11 +1,8 @@
 import * as z from "zod";
-import { type Cipher, cipherOf, isSealed } from "../../auth/secrets.ts";
+import { type Cipher, cipherOf, isSealed, MASK } from "../../auth/secrets.ts";
 import type { ErrorCode } from "../../http/codes.ts";
 import { invalid } from "../../http/errors.ts";
 import { notAChoice } from "../../http/fields.ts";
-
-/** Replaces secret values in responses. */
-const MASK = "**************** SECRET ****************";
 
 type Config = Record<string, unknown>;
 

@@ -1,33 +1,19 @@
 import { env } from "cloudflare:workers";
 import { eq } from "drizzle-orm";
-import { v7 } from "uuid";
 import { describe, expect, test } from "vitest";
 import { organizationId } from "../../../src/db/organization_ids.ts";
 import { domains } from "../../../src/db/schema/domains.ts";
+import {
+	CHALLENGE,
+	insertDomain,
+	link,
+	domainName as name,
+	SAML,
+	verified_at,
+} from "../../support/domains.ts";
 import { wrong } from "../../support/errors.ts";
 import { withoutPatience } from "../../support/time.ts";
 import { call, cost, db, join, racing, times, world } from "../../support/world.ts";
-
-const CHALLENGE = "challenge-challenge-challenge-challenge-123";
-const name = () => `${v7()}.example.com`;
-
-/** Inserts a domain of the organization into the database. */
-async function insertDomain(
-	organization_id: string,
-	row: Partial<typeof domains.$inferInsert> = {},
-) {
-	const id = v7();
-	await db.insert(domains).values({
-		id,
-		organization_id: organizationId(organization_id),
-		domain: name(),
-		verification_challenge: CHALLENGE,
-		...row,
-	});
-	return id;
-}
-
-const verified_at = "2026-01-02T03:04:05.678Z";
 
 test("a domain that an admin adds has a challenge and is not verified", async () => {
 	const { here } = await world();
@@ -52,6 +38,13 @@ test("a domain that an admin adds has a challenge and is not verified", async ()
 		saml_entity_id: null,
 		saml_acs_url: null,
 		saml_x509_cert: null,
+		saml_idp_initiated: false,
+		jit_provisioning_level: 1,
+		has_oidc: false,
+		oidc_issuer: null,
+		oidc_client_id: null,
+		oidc_client_secret: null,
+		break_glass: [],
 	});
 	expect((await here("GET", `/domains/${body.id}/`)).body).toEqual(body);
 	expect((await here("GET", "/domains/")).body).toMatchObject({
@@ -371,8 +364,10 @@ describe("PATCH", () => {
 	});
 
 	test("changes the settings of a verified domain", async () => {
-		const { here, id } = await world();
-		const path = `/domains/${await insertDomain(id, { verified_at })}`;
+		const { here, id, owner } = await world();
+		const domain = name();
+		const path = `/domains/${await insertDomain(id, { verified_at, domain })}`;
+		await link(owner.id, "github", `somebody@${domain}`);
 		expect(
 			(
 				await here("PATCH", path, {
@@ -392,12 +387,7 @@ describe("PATCH", () => {
 
 	test("breaks no rule if it races with another", async () => {
 		const { here, id } = await world();
-		const saml = {
-			saml_entity_id: "entity",
-			saml_acs_url: "https://idp.example.com/acs",
-			saml_x509_cert: "MII…",
-		};
-		const enforced = await insertDomain(id, { verified_at, ...saml });
+		const enforced = await insertDomain(id, { verified_at, ...SAML });
 		const clear = () => here("PATCH", `/domains/${enforced}`, { body: { saml_entity_id: null } });
 		const enforce = await here("PATCH", `/domains/${enforced}`, {
 			body: { sso_enforcement: "saml" },
@@ -419,13 +409,11 @@ describe("PATCH", () => {
 	});
 
 	test("enforces SAML only if all its fields are set, in the same request or before, and keeps them set", async () => {
-		const { here, id } = await world();
-		const path = `/domains/${await insertDomain(id, { verified_at })}`;
-		const saml = {
-			saml_entity_id: "entity",
-			saml_acs_url: "https://idp.example.com/acs",
-			saml_x509_cert: "MII…",
-		};
+		const { here, id, owner } = await world();
+		const domain = name();
+		const domain_id = await insertDomain(id, { verified_at, domain });
+		const path = `/domains/${domain_id}`;
+		await link(owner.id, `saml:${domain_id}`, `somebody@${domain}`);
 		const rejection = {
 			status: 400,
 			body: { code: "invalid_input", attr: "sso_enforcement" },
@@ -435,16 +423,16 @@ describe("PATCH", () => {
 		);
 		expect(
 			await here("PATCH", path, {
-				body: { ...saml, saml_acs_url: "", sso_enforcement: "saml" },
+				body: { ...SAML, saml_acs_url: "", sso_enforcement: "saml" },
 			}),
 		).toMatchObject(rejection);
 		expect(
 			(
 				await here("PATCH", path, {
-					body: { ...saml, sso_enforcement: "saml" },
+					body: { ...SAML, sso_enforcement: "saml" },
 				})
 			).body,
-		).toMatchObject({ ...saml, has_saml: true, sso_enforcement: "saml" });
+		).toMatchObject({ ...SAML, has_saml: true, sso_enforcement: "saml" });
 		expect(await here("PATCH", path, { body: { saml_x509_cert: null } })).toMatchObject(rejection);
 		expect(
 			(

@@ -1,0 +1,42 @@
+import { type Column, type SQL, sql } from "drizzle-orm";
+
+/** The settings of a domain's own providers. */
+const SETTINGS = {
+	saml: ["saml_entity_id", "saml_acs_url", "saml_x509_cert"],
+	oidc: ["oidc_issuer", "oidc_client_id", "oidc_client_secret"],
+} as const;
+
+type Own = keyof typeof SETTINGS;
+
+export type Settings = { [K in (typeof SETTINGS)[Own][number]]?: string | null | undefined };
+
+/** Whether a provider of the domain is set up. */
+const has = (sso: Own, settings: Settings) => SETTINGS[sso].every((field) => settings[field]);
+
+export const hasSaml = (settings: Settings) => has("saml", settings);
+
+export const hasOidc = (settings: Settings) => has("oidc", settings);
+
+/** Returns why a connection can't be enforced; undefined if it is set up. */
+export function whyIncomplete(sso: string, settings: Settings) {
+	if (sso === "saml" && !hasSaml(settings))
+		return "SAML cannot be enforced without its entity id, ACS URL and certificate.";
+	if (sso === "oidc" && !hasOidc(settings))
+		return "OpenID Connect cannot be enforced without its issuer, client id and client secret.";
+	return undefined;
+}
+
+/** What each provider calls itself. Its names of people mean nothing at another provider. */
+const NAMES = { saml: "saml_entity_id", oidc: "oidc_issuer" } as const;
+
+/** Whether a provider was replaced or removed. */
+export const isReplaced = (sso: Own, before: Settings, after: Settings) =>
+	has(sso, before) && (!has(sso, after) || before[NAMES[sso]] !== after[NAMES[sso]]);
+
+/** The name of a connection, as in `identities.connection`: one of the domain's or the operator's. */
+export const connectionOf = (domain_id: string, sso: string) =>
+	sso === "saml" || sso === "oidc" ? `${sso}:${domain_id}` : sso;
+
+/** SQL for the domain of an address. */
+export const domainOf = (email: Column | SQL) =>
+	sql<string>`substr(${email}, instr(${email}, '@') + 1)`;

@@ -1,0 +1,121 @@
+import { and, eq, isNotNull, type SQL, sql } from "drizzle-orm";
+import type { Context } from "hono";
+import { runBatch } from "../../db/client.ts";
+import { domains } from "../../db/schema/domains.ts";
+import { identities } from "../../db/schema/identities.ts";
+import { users } from "../../db/schema/users.ts";
+import { connect } from "../../db/session.ts";
+import type { App } from "../../env.ts";
+import { type Problem, SignInError } from "./problems.ts";
+import type { Verified } from "./shape.ts";
+
+/** The part of an address after the `@`. */
+export const domainOf = (email: string) => email.slice(email.lastIndexOf("@") + 1);
+
+/**
+ * SQL condition on `domains`: the verified domain of this address, if it signs people in through
+ * this connection. The operator's providers belong to no domain, so it must enforce them.
+ */
+export const signsIn = ({ connection, domain_id, email }: Verified) =>
+	and(
+		eq(domains.domain, domainOf(email)),
+		isNotNull(domains.verified_at),
+		domain_id === null ? eq(domains.sso_enforcement, connection) : eq(domains.id, domain_id),
+	);
+
+/** SQL condition on `identities`: the account at the provider. */
+export const isIdentity = ({ connection, subject }: Verified) =>
+	and(eq(identities.connection, connection), eq(identities.subject, subject));
+
+/** SQL condition: the user has another account at the provider. */
+export const hasOther = (user_id: SQL | number | typeof users.id, who: Verified) => sql`exists (
+	select 1 from ${identities} where ${identities.user_id} = ${user_id}
+		and ${identities.connection} = ${who.connection} and ${identities.subject} <> ${who.subject})`;
+
+const columns = {
+	id: users.id,
+	uuid: users.uuid,
+	email: users.email,
+	is_active: sql`(${users.is_active} and not ${users.is_service_account})`
+		.mapWith(Boolean)
+		.as("is_active_person"),
+};
+
+export type Found = Awaited<ReturnType<typeof find>>;
+
+/**
+ * Returns the user whose identity this is, the user with the address, and the domain that lets its
+ * people sign in with it. One round trip.
+ */
+export async function find(c: Context<App>, who: Verified) {
+	const { db } = connect(c, "first-primary");
+	const { linked, accounts, domain } = await runBatch(db, {
+		linked: db
+			.select(columns)
+			.from(identities)
+			.innerJoin(users, eq(users.id, identities.user_id))
+			.where(isIdentity(who)),
+		accounts: db
+			.select({ ...columns, has_other: hasOther(users.id, who).mapWith(Boolean).as("has_other") })
+			.from(users)
+			.where(eq(users.email, who.email)),
+		domain: db
+			.select({
+				id: domains.id,
+				organization_id: domains.organization_id,
+				domain: domains.domain,
+				is_verified: isNotNull(domains.verified_at).mapWith(Boolean).as("is_verified"),
+				jit_provisioning_enabled: domains.jit_provisioning_enabled,
+				jit_level: domains.jit_level,
+			})
+			.from(domains)
+			.where(who.domain_id === null ? signsIn(who) : eq(domains.id, who.domain_id)),
+	});
+	return { db, who, linked: linked[0], account: accounts[0], domain: domain[0] };
+}
+
+const problem = ({ who, domain }: Found, code: Problem, detail: string) =>
+	new SignInError(code, detail, {
+		email: who.email,
+		organization_id: domain?.organization_id,
+	});
+
+/** Throws the first reason why the account at the provider can't sign in. */
+export function checkFound(found: Found) {
+	const { who, linked, account, domain } = found;
+	const { email } = who;
+	if (!who.is_email_verified)
+		throw problem(found, "email_not_verified", `The provider hasn't verified ${email}.`);
+	if (who.domain_id !== null && !domain?.is_verified)
+		throw problem(found, "domain_not_verified", "The domain of the connection isn't verified.");
+	if (who.domain_id !== null && domainOf(email) !== domain?.domain)
+		throw problem(found, "wrong_domain", `${email} isn't an address of ${domain?.domain}.`);
+	const user = linked ?? account;
+	if (user && !user.is_active)
+		throw problem(found, "account_deactivated", `The account ${user.email} is deactivated.`);
+	if (!linked) checkLinkable(found);
+}
+
+/** Throws the first reason why the account at the provider can't be linked to a user. */
+function checkLinkable(found: Found) {
+	const { who, account, domain } = found;
+	const { email } = who;
+	if (account?.has_other)
+		throw problem(
+			found,
+			"linked_to_another",
+			`The account ${email} is linked to another account at the provider.`,
+		);
+	if (account && !domain)
+		throw problem(
+			found,
+			"account_not_linked",
+			`The domain of ${email} doesn't sign in through this provider.`,
+		);
+	if (!account && !domain?.jit_provisioning_enabled)
+		throw problem(
+			found,
+			"no_account",
+			`No account has the address ${email}, and just-in-time provisioning isn't enabled for its domain.`,
+		);
+}

@@ -1,0 +1,85 @@
+import type { Context } from "hono";
+import { commit } from "../../access/unit_of_work.ts";
+import { addressOf } from "../../auth/addresses.ts";
+import { connect } from "../../db/session.ts";
+import type { App } from "../../env.ts";
+import { enter } from "./enter.ts";
+import { SignInError } from "./problems.ts";
+import { Finished, type Started, type Verified } from "./shape.ts";
+import { keep, take } from "./state.ts";
+
+/** Redirects, without the response being stored anywhere. */
+export function redirectTo(c: Context<App>, path: string) {
+	c.header("Cache-Control", "no-store");
+	return c.redirect(path, 303);
+}
+
+/**
+ * Ends a sign-in: leads to the console's page with a link that signs in, as one from a mail does.
+ * @throws SignInError if this account at the provider can't sign in
+ */
+export async function signInWith(c: Context<App>, who: Verified, _started: Started) {
+	return redirectTo(c, `/console/sign_in#token=${await enter(c, who)}`);
+}
+
+/**
+ * Ends a sign-in whose provider sent its response with a POST, which has no cookie of ours: leads to
+ * `GET /sso/finish`, where `finish` checks the cookie.
+ * @param token of `begin`
+ */
+export async function finishLater(
+	c: Context<App>,
+	token: string,
+	finished: { who: Verified; started: Started },
+) {
+	await keep(c, "finish", token, finished);
+	return redirectTo(c, `/sso/finish?token=${token}`);
+}
+
+/** Ends the sign-in that `finishLater` kept. */
+export async function finish(c: Context<App>, token: string) {
+	const data = await take(c, "finish", token);
+	if (!data) return fail(c, expired());
+	const { who, started } = Finished.parse(data);
+	return signInWith(c, who, started).catch((error) => fail(c, error, started));
+}
+
+export const expired = () =>
+	new SignInError("expired", "The sign-in is unknown, used, too old, or of another browser.");
+
+/** Ends a sign-in that failed. Throws errors that aren't about the sign-in. */
+export async function fail(c: Context<App>, error: unknown, started?: Started) {
+	if (!(error instanceof SignInError)) throw error;
+	const organization = error.about.organization_id ?? started?.organization_id;
+	if (started && organization && (await mayLog(c, started)))
+		await log(c, error, { ...started, organization_id: organization });
+	return redirectTo(c, `/console/sign_in#problem=${error.code}`);
+}
+
+/** So that nobody fills a log: ten entries a minute from a network. */
+async function mayLog(c: Context<App>, { connection }: Started) {
+	const { networkOf } = await import("../../auth/ranges.ts");
+	const network = networkOf(addressOf(c) ?? "unknown");
+	const { success } = await c.env.SIGN_INS.limit({ key: `${connection} from ${network}` });
+	return success;
+}
+
+/** Writes what the admin needs to know, which is all that a sign-in that fails writes. */
+async function log(c: Context<App>, error: SignInError, started: Started) {
+	const { connection, domain_id, organization_id } = started;
+	const { db } = connect(c, "first-primary");
+	const entry = {
+		scope: "SignIn" as const,
+		activity: "failed" as const,
+		item_id: domain_id ?? connection,
+		name: error.about.email ?? "",
+		user_id: null,
+		organization: organization_id,
+		project: null,
+		trigger: {
+			...{ job: "sign_in", connection, code: error.code, detail: error.message },
+			address: addressOf(c) ?? null,
+		},
+	};
+	await commit(c.env, db, { entries: [entry] }, c);
+}

@@ -1,0 +1,37 @@
+/**
+ * Why a sign-in through a provider failed (docs/sign-on.md#when-a-sign-in-fails). The console has the words for
+ * the person who signs in. The activity log has the code, and details for the admin.
+ */
+export const PROBLEMS = [
+	"account_deactivated",
+	"account_not_linked",
+	"domain_not_verified",
+	"email_missing",
+	"email_not_verified",
+	"expired",
+	"invalid_response",
+	"linked_to_another",
+	"no_account",
+	"not_configured",
+	"provider_denied",
+	"provider_unavailable",
+	"too_many_attempts",
+	"wrong_domain",
+] as const;
+
+export type Problem = (typeof PROBLEMS)[number];
+
+/** What is known about who tried: the address, and the organization of its domain. */
+type About = { email?: string; organization_id?: number | undefined };
+
+export class SignInError extends Error {
+	readonly code: Problem;
+	readonly about: About;
+
+	/** @param detail for admins, without secrets; can contain text of the provider */
+	constructor(code: Problem, detail: string, about: About = {}) {
+		super(detail);
+		this.code = code;
+		this.about = about;
+	}
+}

@@ -1,0 +1,289 @@
+import { eq } from "drizzle-orm";
+import { v7 } from "uuid";
+import { describe, expect, test } from "vitest";
+import { members } from "../../../src/db/schema/members.ts";
+import { users } from "../../../src/db/schema/users.ts";
+import { codeOf } from "../../support/totp.ts";
+import { call, db, world } from "../../support/world.ts";
+import { complete, enforce, linksOf, rejected, withFactor } from "../sign_in/support.ts";
+import {
+	entriesOf,
+	finish,
+	identitiesOf,
+	outcomeOf,
+	userWith,
+	type WithDomain,
+	who,
+	withDomain,
+} from "./support.ts";
+
+const token = expect.stringMatching(/^[\w-]{43}$/);
+
+const problem = (code: string) => expect.objectContaining({ problem: code });
+
+/** Expects that a sign-in failed, and that all it wrote is an entry. */
+async function expectNothing(home: WithDomain, email: string, code: string) {
+	const user = await userWith(email);
+	expect(user ? await linksOf(user) : []).toEqual([]);
+	expect(await identitiesOf(user)).toEqual([]);
+	expect(await entriesOf(home)).toEqual([
+		expect.objectContaining({
+			scope: "SignIn",
+			activity: "failed",
+			user: null,
+			detail: expect.objectContaining({
+				name: email,
+				trigger: expect.objectContaining({ code, job: "sign_in" }),
+			}),
+		}),
+	]);
+}
+
+describe("the first sign-in", () => {
+	test("links the account with the address, whose domain is verified", async () => {
+		const home = await withDomain();
+		const user = await home.colleague();
+		const ada = who(home);
+		const first = await finish(home, ada);
+		expect(first).toMatchObject({ token });
+		expect(await identitiesOf(user)).toMatchObject([
+			{ connection: ada.connection, subject: ada.subject, email: ada.email },
+		]);
+		expect((await userWith(ada.email))?.has_social_auth).toBe(true);
+		expect(await entriesOf(home)).toMatchObject([
+			{ scope: "Identity", activity: "created", user: { email: ada.email } },
+		]);
+		const signedIn = await complete({ token: "token" in first ? String(first.token) : "" });
+		expect(signedIn).toMatchObject({ status: 200, body: { user: { uuid: user.uuid } } });
+	});
+
+	test("makes a member at the level of the domain, with just-in-time provisioning", async () => {
+		const home = await withDomain({ jit_provisioning_enabled: true, jit_level: 1 });
+		const ada = who(home);
+		expect(await finish(home, ada)).toMatchObject({ token });
+		const user = await userWith(ada.email);
+		expect(user).toMatchObject({
+			first_name: "Ada",
+			last_name: "Lovelace",
+			is_email_verified: true,
+			has_social_auth: true,
+			current_organization_id: home.organization_id,
+		});
+		const rows = await db
+			.select()
+			.from(members)
+			.where(eq(members.user_id, user?.id ?? 0));
+		expect(rows).toMatchObject([{ organization_id: home.organization_id, level: 1 }]);
+		expect(await entriesOf(home)).toMatchObject([
+			{ scope: "Identity", activity: "created", user: { email: ada.email } },
+			{ scope: "Member", activity: "created", user: { email: ada.email } },
+			{ scope: "User", activity: "created", user: { email: ada.email } },
+		]);
+	});
+
+	test("makes one account if it happens twenty times at once", async () => {
+		const home = await withDomain({ jit_provisioning_enabled: true });
+		const ada = who(home);
+		const all = await Promise.all(Array.from({ length: 20 }, () => finish(home, ada)));
+		for (const each of all) expect(each).toMatchObject({ token });
+		const user = await userWith(ada.email);
+		expect(await identitiesOf(user)).toHaveLength(1);
+		expect(await linksOf({ id: user?.id ?? 0 })).toHaveLength(20);
+		expect(await entriesOf(home)).toHaveLength(3);
+	});
+
+	test("creates nobody without just-in-time provisioning", async () => {
+		const home = await withDomain();
+		expect(await finish(home, who(home))).toEqual(problem("no_account"));
+		await expectNothing(home, `ada@${home.domain}`, "no_account");
+	});
+
+	test("doesn't link an account to a second account at the provider, such as that of a namesake", async () => {
+		const home = await withDomain();
+		const user = await home.colleague();
+		await finish(home, who(home));
+		expect(await finish(home, who(home))).toEqual(problem("linked_to_another"));
+		expect(await identitiesOf(user)).toHaveLength(1);
+	});
+
+	test("of an address outside the domain is rejected, although an account has it", async () => {
+		const home = await withDomain({ jit_provisioning_enabled: true });
+		const other = await withDomain();
+		const { email } = await other.colleague();
+		for (const address of [email, `ada@sub.${home.domain}`, `x@${home.domain}@${other.domain}`])
+			expect(await finish(home, who(home, { email: address }))).toEqual(problem("wrong_domain"));
+		expect(await entriesOf(home)).toHaveLength(3);
+		expect(await identitiesOf(await userWith(email))).toEqual([]);
+	});
+
+	test("is rejected while the domain isn't verified", async () => {
+		const home = await withDomain({ verified_at: null });
+		const { email } = await home.colleague();
+		expect(await finish(home, who(home))).toEqual(problem("domain_not_verified"));
+		await expectNothing(home, email, "domain_not_verified");
+	});
+
+	test("with an address that the provider hasn't verified is rejected", async () => {
+		const home = await withDomain();
+		const { email } = await home.colleague();
+		const ada = who(home, { is_email_verified: false });
+		expect(await finish(home, ada)).toEqual(problem("email_not_verified"));
+		await expectNothing(home, email, "email_not_verified");
+	});
+
+	test.each([
+		["a deactivated user", { is_active: false }],
+		["a service account", { is_service_account: true }],
+	])("of %s is rejected", async (_, columns) => {
+		const home = await withDomain();
+		const user = await home.colleague();
+		await db.update(users).set(columns).where(eq(users.id, user.id));
+		expect(await finish(home, who(home))).toEqual(problem("account_deactivated"));
+		await expectNothing(home, user.email, "account_deactivated");
+	});
+});
+
+describe("a provider of the operator", () => {
+	const google = (home: WithDomain, more = {}) =>
+		who(home, { connection: "google-oauth2", domain_id: null, ...more });
+
+	test("signs in the people of a domain that enforces it", async () => {
+		const home = await withDomain({ sso_enforcement: "google-oauth2" });
+		const user = await home.colleague();
+		expect(await finish(home, google(home))).toMatchObject({ token });
+		expect(await identitiesOf(user)).toHaveLength(1);
+	});
+
+	test("doesn't sign in others who have not linked it", async () => {
+		const home = await withDomain({ sso_enforcement: "github", jit_provisioning_enabled: true });
+		const user = await home.colleague();
+		expect(await finish(home, google(home))).toEqual(problem("account_not_linked"));
+		expect(await identitiesOf(user)).toEqual([]);
+		const nobody = google(home, { email: `bob@${home.domain}` });
+		expect(await finish(home, nobody)).toEqual(problem("no_account"));
+	});
+});
+
+describe("later sign-ins", () => {
+	test("find the user by the provider's id, whatever the address is", async () => {
+		const home = await withDomain();
+		const user = await home.colleague();
+		const ada = who(home);
+		await finish(home, ada);
+		expect(await finish(home, { ...ada, email: `countess@${home.domain}` })).toMatchObject({
+			token,
+		});
+		expect(await linksOf(user)).toHaveLength(2);
+		expect(await identitiesOf(user)).toMatchObject([{ email: ada.email }]);
+	});
+
+	test("are rejected when the user was deactivated", async () => {
+		const home = await withDomain();
+		const user = await home.colleague();
+		const ada = who(home);
+		await finish(home, ada);
+		await db.update(users).set({ is_active: false }).where(eq(users.id, user.id));
+		expect(await finish(home, ada)).toEqual(problem("account_deactivated"));
+		expect(await linksOf(user)).toHaveLength(1);
+	});
+});
+
+describe("a sign-in", () => {
+	test("can't be finished in another browser", async () => {
+		const home = await withDomain();
+		await home.colleague();
+		const ada = await finish(home, who(home), { cookie: "x".repeat(43) });
+		expect(ada).toEqual(problem("expired"));
+		expect(outcomeOf(await call("GET", "/sso/finish"))).toEqual({ problem: "expired" });
+	});
+
+	test("can be finished once", async () => {
+		const home = await withDomain();
+		await home.colleague();
+		const ada = await finish(home, who(home));
+		expect(ada).toMatchObject({ token });
+		expect(await ada.again()).toEqual({ problem: "expired" });
+	});
+});
+
+/** Signs in, and sends the code. */
+async function enter(home: WithDomain, person: ReturnType<typeof who>, code?: string) {
+	const result = await finish(home, person);
+	expect(result).toMatchObject({ token });
+	return complete({ token: "token" in result ? String(result.token) : "", ...(code && { code }) });
+}
+
+describe("enforced single sign-on", () => {
+	test("lets the links of its own connection through, and no others", async () => {
+		const home = await withDomain();
+		const { email } = await home.colleague();
+		const ada = who(home);
+		const saml = who(home, { connection: `saml:${home.domain_id}` });
+		const github = who(home, { connection: "github", domain_id: null });
+		await home.set({ sso_enforcement: "github" });
+		expect(await enter(home, github)).toMatchObject({ status: 200, body: { user: { email } } });
+		await home.set({ sso_enforcement: "oidc" });
+		expect(await enter(home, ada)).toMatchObject({ status: 200, body: { user: { email } } });
+		for (const other of [saml, github])
+			expect(await enter(home, other)).toMatchObject(rejected("sso_required"));
+	});
+});
+
+describe("a second factor", () => {
+	const inDomain = async (home: WithDomain) => {
+		const user = await withFactor();
+		const email = `ada@${home.domain}`;
+		await db.update(users).set({ email }).where(eq(users.id, user.id));
+		return { ...user, email };
+	};
+
+	test("is ours, unless the provider says that it has checked one", async () => {
+		const home = await withDomain();
+		const user = await inDomain(home);
+		const ada = who(home);
+		expect(await enter(home, ada)).toMatchObject(rejected("two_factor_required", "code"));
+		expect(await enter(home, ada, await codeOf(user.secret))).toMatchObject({ status: 200 });
+		expect(await enter(home, { ...ada, has_factor: true })).toMatchObject({ status: 200 });
+	});
+
+	test("of the provider is enough if the organization of its domain requires one", async () => {
+		const home = await withDomain({ jit_provisioning_enabled: true });
+		await enforce(home);
+		const ada = who(home);
+		expect(await enter(home, ada)).toMatchObject(rejected("two_factor_setup_required", "code"));
+		expect(await enter(home, { ...ada, has_factor: true })).toMatchObject({ status: 200 });
+	});
+
+	test("of the provider doesn't open the other organizations of the user", async () => {
+		const home = await withDomain();
+		const user = await inDomain(home);
+		const other = await world();
+		await db
+			.insert(members)
+			.values({ id: v7(), organization_id: other.organization_id, user_id: user.id, level: 1 });
+		const ada = who(home, { has_factor: true });
+		expect(await enter(home, ada)).toMatchObject(rejected("two_factor_required", "code"));
+	});
+
+	test("is set up if another organization of the user requires one", async () => {
+		const home = await withDomain();
+		const user = await home.colleague();
+		const other = await world();
+		await enforce(other);
+		const ada = who(home, { has_factor: true });
+		expect(await enter(home, ada)).toMatchObject({ status: 200 });
+		await db
+			.insert(members)
+			.values({ id: v7(), organization_id: other.organization_id, user_id: user.id, level: 1 });
+		expect(await enter(home, ada)).toMatchObject(rejected("two_factor_setup_required", "code"));
+	});
+});
+
+test("a link can't be used after its identity was removed", async () => {
+	const home = await withDomain();
+	await home.colleague();
+	const result = await finish(home, who(home));
+	await db.run("delete from identities");
+	const signedIn = await complete({ token: "token" in result ? String(result.token) : "" });
+	expect(signedIn).toMatchObject(rejected("expired", "token"));
+});

@@ -1,0 +1,100 @@
+import { env } from "cloudflare:workers";
+import { eq } from "drizzle-orm";
+import { expect, test } from "vitest";
+import { domains } from "../../src/db/schema/domains.ts";
+import { run } from "../../src/operator/run.ts";
+import {
+	domainName,
+	insertDomain,
+	moveTo,
+	SAML,
+	sessionOf,
+	verified_at,
+} from "../support/domains.ts";
+import { call, db, world } from "../support/world.ts";
+
+async function home(row: Partial<typeof domains.$inferInsert> = {}) {
+	const tenant = await world();
+	const domain = domainName();
+	const id = await insertDomain(tenant.id, { domain, verified_at, ...row });
+	const read = async () => (await tenant.here("GET", `/domains/${id}`)).body;
+	const log = async () => (await tenant.here("GET", "/activity_log?scope=Domain")).body.results;
+	return { ...tenant, domain, domain_id: id, read, log };
+}
+
+test("the operator enforces single sign-on that nobody has tested, and other sessions end", async () => {
+	const { owner, domain, domain_id, read, log } = await home(SAML);
+	await moveTo(owner, domain);
+	const sessions = [
+		await sessionOf(owner.id),
+		await sessionOf(owner.id, { method: "saml", connection: `saml:${domain_id}` }),
+	];
+	const enforced = { domain, sso_enforcement: "saml" };
+	for (let i = 0; i < 2; i++)
+		expect(await run(env, "domain enforce", { domain, sso: "saml" })).toEqual({
+			result: enforced,
+		});
+	expect(await read()).toMatchObject(enforced);
+	const statuses = sessions.map(
+		async (key) => (await call("GET", "/api/users/@me", { key })).status,
+	);
+	expect(await Promise.all(statuses)).toEqual([401, 200]);
+	expect(await log()).toMatchObject([
+		{
+			activity: "updated",
+			item_id: domain_id,
+			user: null,
+			detail: {
+				name: domain,
+				changes: [{ field: "sso_enforcement", before: "", after: "saml" }],
+				trigger: { job: "operator" },
+			},
+		},
+	]);
+});
+
+test("the operator can't enforce what can't work", async () => {
+	const { domain, domain_id, log } = await home();
+	for (const [options, error] of [
+		[
+			{ domain, sso: "saml" },
+			"SAML cannot be enforced without its entity id, ACS URL and certificate.",
+		],
+		[
+			{ domain, sso: "oidc" },
+			"OpenID Connect cannot be enforced without its issuer, client id and client secret.",
+		],
+		[{ domain: `no.${domain}`, sso: "github" }, "There is no domain with this name."],
+		[{ domain, sso: "" }, 'sso: "" is not a valid choice.'],
+	] as const)
+		expect(await run(env, "domain enforce", options)).toEqual({ error });
+	await db.update(domains).set({ verified_at: null }).where(eq(domains.id, domain_id));
+	expect(await run(env, "domain enforce", { domain, sso: "github" })).toEqual({
+		error: "The domain isn't verified.",
+	});
+	expect(await log()).toEqual([]);
+});
+
+test("the operator lifts the enforcement of a domain, which its organization sees", async () => {
+	const { domain, domain_id, read, log } = await home({ ...SAML, sso_enforcement: "saml" });
+	for (let i = 0; i < 2; i++)
+		expect(await run(env, "domain lift-enforcement", { domain })).toEqual({
+			result: { domain, sso_enforcement: "" },
+		});
+	expect(await read()).toMatchObject({ ...SAML, sso_enforcement: "" });
+	expect(await log()).toMatchObject([
+		{
+			activity: "enforcement_lifted",
+			item_id: domain_id,
+			user: null,
+			detail: {
+				name: domain,
+				changes: [{ field: "sso_enforcement", before: "saml", after: "" }],
+				trigger: { job: "operator" },
+			},
+		},
+	]);
+	expect(await run(env, "domain lift-enforcement", { domain: `no.${domain}` })).toEqual({
+		error: "There is no domain with this name.",
+	});
+});
