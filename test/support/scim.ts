@@ -98,8 +98,7 @@ export async function provisioned(home?: Home) {
 	const member = async (email: string) =>
 		(await tenant.here("GET", `/members?email=${email}`)).body.results[0];
 	/** Returns what the group grants afterwards. */
-	const grant = (id: string, body: object) =>
-		tenant.here("PATCH", `${at}/groups/${id}`, { body });
+	const grant = (id: string, body: object) => tenant.here("PATCH", `${at}/groups/${id}`, { body });
 	return {
 		...tenant,
 		domain_id,

@@ -26,6 +26,7 @@ import { pluginConfigs } from "../../src/db/schema/plugin_configs.ts";
 import { type Capabilities, pluginSourceFiles, plugins } from "../../src/db/schema/plugins.ts";
 import { projectMembers } from "../../src/db/schema/project_members.ts";
 import { projects } from "../../src/db/schema/projects.ts";
+import { scimGroups, scimTokens } from "../../src/db/schema/scim.ts";
 import { serviceAccounts } from "../../src/db/schema/service_accounts.ts";
 import { users } from "../../src/db/schema/users.ts";
 import { webhooks } from "../../src/db/schema/webhooks.ts";
@@ -322,6 +323,7 @@ export async function furnished() {
 	const account_key = v7();
 	const [batch_export, backfill, run, ended_run] = [v7(), v7(), v7(), v7()];
 	const audit_stream = v7();
+	const [scim_token, scim_group] = [v7(), v7()];
 	const ofBackfill = { backfill_id: backfill, by: "event" as const, ...LEASED };
 	const [event] = await db
 		.insert(activityLog)
@@ -363,6 +365,15 @@ export async function furnished() {
 			domain: `${domain}.example.com`,
 			verification_challenge: newToken(),
 		}),
+		db.insert(scimTokens).values({
+			id: scim_token,
+			organization_id: organizationId(home.id),
+			domain_id: domain,
+			hash: v7(),
+			mask_value: "tnt_scim_…test",
+			created_by: home.owner.id,
+		}),
+		db.insert(scimGroups).values({ domain_id: domain, id: scim_group, display_name: "Group" }),
 		db.insert(invites).values({
 			id: invite,
 			organization_id: organizationId(home.id),
@@ -476,6 +487,8 @@ export async function furnished() {
 		account: account.id,
 		account_key,
 		domain,
+		scim_token,
+		scim_group,
 		webhook,
 		delivery,
 		invite,

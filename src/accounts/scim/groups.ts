@@ -24,9 +24,7 @@ const select = ({ db }: Tenant) =>
 			display_name: scimGroups.display_name,
 			external_id: scimGroups.external_id,
 			members: sql<number>`(select count(*) from scim_group_members as gm
-				where gm.domain_id = scim_groups.domain_id and gm.group_id = scim_groups.id)`.as(
-				"members",
-			),
+				where gm.domain_id = scim_groups.domain_id and gm.group_id = scim_groups.id)`.as("members"),
 			level: sql<Group["level"]>`${scimGroups.level}`.as("level"),
 			projects: sql<Group["projects"]>`${scimGroups.projects}`
 				.mapWith((json): Group["projects"] => JSON.parse(json))

@@ -33,7 +33,9 @@ export default router()
 		ok(ScimGroup),
 		body(update, (tenant, id, c) => groups.find(tenant, domain(c), id)),
 		async (c) =>
-			c.json(await groups.update(c.var.tenant, domain(c), c.req.param("group_id"), c.req.valid("json"))),
+			c.json(
+				await groups.update(c.var.tenant, domain(c), c.req.param("group_id"), c.req.valid("json")),
+			),
 	)
 	.get("/requests", paginated(ScimRequest), async (c) =>
 		c.json(await requests.list(c.var.tenant, domain(c), page(c))),

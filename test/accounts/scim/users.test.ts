@@ -1,12 +1,12 @@
 import { eq, sql } from "drizzle-orm";
 import { expect, test } from "vitest";
+import { organizationId } from "../../../src/db/organization_ids.ts";
+import { activityLog } from "../../../src/db/schema/activity_log.ts";
 import { invites } from "../../../src/db/schema/invites.ts";
+import { members } from "../../../src/db/schema/members.ts";
 import { personalApiKeys } from "../../../src/db/schema/personal_api_keys.ts";
 import { projectMembers } from "../../../src/db/schema/project_members.ts";
 import { users } from "../../../src/db/schema/users.ts";
-import { organizationId } from "../../../src/db/organization_ids.ts";
-import { members } from "../../../src/db/schema/members.ts";
-import { activityLog } from "../../../src/db/schema/activity_log.ts";
 import { ERROR, provisioned, USER } from "../../support/scim.ts";
 import { call, cost, db, keyFor, racing, world } from "../../support/world.ts";
 
@@ -170,8 +170,7 @@ test.each([
 			: await home.patch(path, { op: "Replace", path: "active", value: "False" });
 	expect(status).toBe(method === "DELETE" ? 204 : 200);
 	for (const key of [person.key, restricted, project])
-		for (const each of paths)
-			expect((await home.here("GET", each, { key })).status).toBe(401);
+		for (const each of paths) expect((await home.here("GET", each, { key })).status).toBe(401);
 	const isTheirs = eq(personalApiKeys.user_id, person.id);
 	expect(await db.select().from(personalApiKeys).where(isTheirs)).toEqual([]);
 	const left = await Promise.all([

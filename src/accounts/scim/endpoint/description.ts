@@ -118,7 +118,6 @@ const MEMBER = [
 		mutability: "immutable",
 		referenceTypes: ["User"],
 	}),
-	attribute("display", "The address of the user", READ_ONLY),
 	attribute("type", "Always `User`", { mutability: "immutable", canonicalValues: ["User"] }),
 ];
 

@@ -50,7 +50,7 @@ const body = lazy(() =>
 
 /** SQL for JSON of the members. (Drizzle would leave out the name of the only table.) */
 const membersOf = ({ domain_id }: Directory) => sql<string>`(
-	select json_group_array(json_array(u.id, u.uuid, u.email) order by u.id)
+	select json_group_array(json_array(u.id, u.uuid) order by u.id)
 	from scim_group_members as gm join users as u on u.id = gm.user_id
 	where gm.domain_id = ${domain_id} and gm.group_id = scim_groups.id)`;
 
@@ -70,7 +70,7 @@ const select = (directory: Directory, withMembers = true) =>
 
 type Row = Awaited<ReturnType<typeof select>>[number];
 
-const membership = lazy(() => z.array(z.tuple([z.number(), z.string(), z.string()])));
+const membership = lazy(() => z.array(z.tuple([z.number(), z.string()])));
 
 const readMembers = ({ members }: Row) => membership().parse(JSON.parse(members));
 
@@ -80,9 +80,8 @@ const toResource = (directory: Directory, row: Row): Promise<Resource> =>
 		id: row.id,
 		...(row.external_id !== null && { externalId: row.external_id }),
 		displayName: row.display_name,
-		members: readMembers(row).map(([, value, display]) => ({
+		members: readMembers(row).map(([, value]) => ({
 			value,
-			display,
 			type: "User",
 			$ref: `${directory.url}/Users/${value}`,
 		})),
