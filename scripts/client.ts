@@ -79,12 +79,19 @@ function argumentTypes(call: Call) {
 	];
 }
 
+/** Returns the type of a call's first argument: an object, or the only id in the path. */
+function parametersType(call: Call) {
+	const ids = parametersOf(call).filter(({ isRequired }) => isRequired);
+	const object = `${titleOf(call)}Parameters`;
+	return ids.length === 1 ? `${object} | ${ids[0]?.type}` : object;
+}
+
 function argumentsOf(call: Call) {
 	const parameters = parametersOf(call);
 	const isOptional = parameters.every(({ isRequired }) => !isRequired);
 	const needsBody = call.operation.requestBody?.required || call.verb === "PATCH";
 	return [
-		parameters.length > 0 && `parameters${isOptional ? "?" : ""}: ${titleOf(call)}Parameters`,
+		parameters.length > 0 && `parameters${isOptional ? "?" : ""}: ${parametersType(call)}`,
 		call.body && `body${needsBody ? "" : "?"}: ${titleOf(call)}Body`,
 		"options?: RequestOptions",
 	]

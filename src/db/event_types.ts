@@ -13,7 +13,7 @@ export const ACTIVITIES = {
 	Key: ["expiring"],
 	TwoFactor: ["begun", "enabled", "disabled", "recovery_codes_replaced", "recovery_code_used"],
 	Identity: ["created", "deleted"],
-	SignIn: ["failed"],
+	SignIn: ["failed", "break_glass_used"],
 	ServiceAccount: ["created", "updated", "deleted"],
 	ServiceAccountKey: ["created", "updated", "rolled", "deleted"],
 	Plugin: ["created", "updated", "source_updated", "upgraded", "deleted"],

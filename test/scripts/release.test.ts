@@ -65,12 +65,24 @@ console.log(typeof tenantry.members.list, typeof verifyWebhook);
 		expect(execute("node_modules/.bin/tenantry", "--help")).toContain("projects");
 	});
 
+	test("work for tools that don't know exports, in CommonJS", () => {
+		// A folder has no exports, so Node looks for `main`.
+		writeFileSync(
+			`${folder}/b.cjs`,
+			`const { Tenantry, verifyWebhook } = require("./node_modules/tenantry-client");${USE}`,
+		);
+		expect(execute(process.execPath, "--no-require-module", "b.cjs")).toBe("function function\n");
+	});
+
 	test.each([
-		["node16", "node16", "mts"],
-		["node16", "node16", "cts"],
-		["bundler", "esnext", "ts"],
-	])("have types for the resolution %s (%s, .%s)", (resolution, module, extension) => {
-		const source = `import { type Member, Tenantry } from "tenantry-client";
+		["node16", "node16", "mts", "tenantry-client"],
+		["node16", "node16", "cts", "tenantry-client"],
+		// The folder's package.json has no type, so this is a CommonJS project.
+		["node16", "node16", "ts", "tenantry-client"],
+		["bundler", "esnext", "ts", "tenantry-client"],
+		["node16", "node16", "ts", "./node_modules/tenantry-client"],
+	])("have types for the resolution %s (%s, .%s, %s)", (resolution, module, extension, name) => {
+		const source = `import { type Member, Tenantry } from "${name}";
 export async function levels(tenantry: Tenantry): Promise<Member["level"][]> {
 	// @ts-expect-error this resource doesn't exist
 	tenantry.memberz;

@@ -80,13 +80,15 @@ class Calls {
 
 	/**
 	 * Calls an operation. `args` has its parameters and its body, if it takes them, and then the
-	 * options.
+	 * options. The only parameter in a path can be given without an object.
 	 */
 	#call(operation: Call, args: unknown[]) {
 		const { path, hasBody, isList } = operation;
 		const rest = [...args];
-		const first = isList || namesIn(path).length > 0 ? rest.shift() : undefined;
-		const parameters = isObject(first) ? first : {};
+		const [name, ...others] = namesIn(path);
+		const first = isList || name !== undefined ? rest.shift() : undefined;
+		const only = name !== undefined && others.length === 0 ? { [name]: first } : {};
+		const parameters = isObject(first) ? first : only;
 		const body = hasBody ? rest.shift() : undefined;
 		const options: RequestOptions = rest[0] ?? {};
 		return isList

@@ -57,8 +57,9 @@ export const isObject = (value: unknown): value is Record<string, unknown> =>
 
 /**
  * Returns the error of a response. The body may be of any format, because a proxy can respond too.
+ * @param hint added to the message of a 401
  */
-export function errorOf({ status, statusText, headers }: Response, body: string) {
+export function errorOf({ status, statusText, headers }: Response, body: string, hint = "") {
 	let fields: Record<string, unknown> = {};
 	try {
 		const parsed: unknown = JSON.parse(body);
@@ -68,11 +69,12 @@ export function errorOf({ status, statusText, headers }: Response, body: string)
 	}
 	const text = (value: unknown, otherwise: string) =>
 		typeof value === "string" ? value : otherwise;
+	const detail = text(fields.detail, `${status} ${statusText}`.trim());
 	const Kind = status === 412 ? PreconditionFailedError : TenantryError;
 	return new Kind({
 		type: text(fields.type, "http_error"),
 		code: text(fields.code, String(status)),
-		detail: text(fields.detail, `${status} ${statusText}`.trim()),
+		detail: status === 401 && hint ? `${detail} ${hint}` : detail,
 		attr: typeof fields.attr === "string" ? fields.attr : null,
 		status,
 		headers,

@@ -49,6 +49,9 @@ function retryAfter(headers: Headers) {
 	return Math.max(wait, 0) || 0;
 }
 
+/** What a 401 says in addition if the client has no key. */
+const NO_KEY = "The client has no key: pass key to new Tenantry().";
+
 /** Whether the service may have executed a request with this error. */
 const isAmbiguous = ({ status }: TenantryError) => status === 0 || status >= 500;
 
@@ -85,6 +88,16 @@ function signalsOf(signal: AbortSignal | undefined, ms: number) {
 	return { both, check };
 }
 
+/** @throws {TypeError} JavaScript programs can pass an environment variable that isn't set */
+function baseOf(options?: Partial<Options>) {
+	const baseUrl = options?.baseUrl ?? "";
+	if (!/^https?:\/\//i.test(baseUrl))
+		throw new TypeError(
+			`Tenantry needs baseUrl, the URL of the service, such as https://tenantry.example.com${baseUrl && `, not "${baseUrl}"`}.`,
+		);
+	return baseUrl.replace(/(?<!\/)\/+$/, "");
+}
+
 export class Transport {
 	readonly #options: Options;
 	readonly #base: string;
@@ -93,7 +106,7 @@ export class Transport {
 
 	constructor(options: Options) {
 		this.#options = options;
-		this.#base = options.baseUrl.replace(/(?<!\/)\/+$/, "");
+		this.#base = baseOf(options);
 	}
 
 	/** Sends a request, and retries it if necessary. */
@@ -152,7 +165,7 @@ export class Transport {
 				signal: AbortSignal.any([signal, limit]),
 			});
 			const text = await response.text();
-			if (!response.ok) return errorOf(response, text);
+			if (!response.ok) return errorOf(response, text, this.#options.key ? "" : NO_KEY);
 			this.#remember(response.headers.get("x-d1-bookmark"));
 			return resultOf(response, text);
 		} catch (error) {
@@ -166,7 +179,7 @@ export class Transport {
 		const { key, version = VERSION } = this.#options;
 		const headers = new Headers({ ...this.#options.headers, ...options.headers });
 		headers.set("tenantry-version", version);
-		if (key !== undefined) headers.set("authorization", `Bearer ${key}`);
+		if (key) headers.set("authorization", `Bearer ${key}`);
 		if (body !== undefined) headers.set("content-type", "application/json");
 		if (options.ifMatch) headers.set("if-match", options.ifMatch);
 		if (verb === "POST")

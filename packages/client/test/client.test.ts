@@ -108,6 +108,66 @@ test.each(["null", '""', "{}"])("the id %s is rejected before anything is sent",
 	expect(sent).toHaveLength(0);
 });
 
+test("the only id in a path needs no object", async () => {
+	expect(await tenantry.organizations.get(organization)).toMatchObject({ id: organization });
+	sent.length = 0;
+	const members = await tenantry.members.list(organization);
+	expect(members.results).toHaveLength(1);
+	const [project] = (await tenantry.organizationProjects.list(organization)).results;
+	const id = project?.id ?? 0;
+	expect(await tenantry.projects.get(id, { maxAttempts: 1 })).toMatchObject({ id });
+	const name = crypto.randomUUID();
+	expect(await tenantry.projects.update(String(id), { name })).toMatchObject({ id, name });
+	expect(sent.every(({ url: target }) => new URL(target).search === "")).toBe(true);
+});
+
+test("an id without an object is rejected if there are others, or if it is none", async () => {
+	sent.length = 0;
+	const calls: Record<string, Record<string, (id: unknown) => Promise<unknown>>> = Object(tenantry);
+	for (const [resource, method, id, name] of [
+		["domains", "get", organization, "organization"],
+		["projects", "get", undefined, "id"],
+		["projects", "get", "", "id"],
+	] as const)
+		await expect(calls[resource]?.[method]?.(id)).rejects.toThrow(
+			`${resource}.${method} needs the parameter "${name}".`,
+		);
+	await expect(tenantry.projects.get("..")).rejects.toThrow(TypeError);
+	expect(sent).toHaveLength(0);
+});
+
+test.each(["undefined", '""', '"localhost:8787"', "null"])(
+	"a client whose baseUrl is %s says what it needs",
+	(value) => {
+		const baseUrl = (value === "undefined" ? undefined : JSON.parse(value)) as string;
+		const given = value === '"localhost:8787"' ? ', not "localhost:8787"' : "";
+		const error = `Tenantry needs baseUrl, the URL of the service, such as https://tenantry.example.com${given}.`;
+		expect(() => new Tenantry({ baseUrl })).toThrow(new TypeError(error));
+	},
+);
+
+test("a client without options says what it needs", () => {
+	const Untyped: new () => Tenantry = Object(Tenantry);
+	expect(() => new Untyped()).toThrow("Tenantry needs baseUrl");
+});
+
+test("a call that needs a key says that the client has none", async () => {
+	for (const options of [{ key: undefined }, { key: "" }]) {
+		const error = await new Tenantry({ baseUrl: url, ...options }).organizations
+			.list()
+			.then(undefined, (error: unknown) => error);
+		expect(error).toMatchObject({
+			status: 401,
+			code: "not_authenticated",
+			message:
+				"Authentication credentials were not provided. The client has no key: pass key to new Tenantry().",
+		});
+	}
+	await expect(
+		new Tenantry({ baseUrl: url, key: "tnt_wrong" }).organizations.list(),
+	).rejects.toMatchObject({ status: 401, message: expect.not.stringContaining("no key") });
+});
+
 test("the fields of an object are parameters, and changes of others are not overwritten", async () => {
 	const created = await tenantry.domains.create(
 		{ organization },

@@ -1,5 +1,11 @@
 /** What the compiler accepts and rejects. `npm run check` compiles this file; nothing runs it. */
-import { type Member, type Page, type PluginWithPluginPage, Tenantry } from "../src/index.ts";
+import {
+	type Member,
+	type Page,
+	type PluginWithPluginPage,
+	Tenantry,
+	verifyWebhook,
+} from "../src/index.ts";
 
 type Equal<A, B> =
 	(<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false;
@@ -29,7 +35,15 @@ export async function check(tenantry: Tenantry) {
 	await tenantry.domains.verify({ organization, ...domain });
 	await tenantry.domains.delete({ organization, id });
 	await tenantry.projects.get({ id: 5 });
+	await tenantry.projects.get(5);
+	await tenantry.projects.update("5", { name: "Website" }, { maxAttempts: 1 });
+	await tenantry.members.list("@current");
 	await tenantry.organizations.list();
+
+	const event = await verifyWebhook("", new Headers(), "whsec_");
+	if (event.type === "member.updated" || event.type === "webhook.test") event.data.name?.at(0);
+	// @ts-expect-error this type of event doesn't exist
+	if (event.type === "member.update") event.data;
 
 	// @ts-expect-error this resource doesn't exist
 	tenantry.memberz.list({ organization });
@@ -43,8 +57,12 @@ export async function check(tenantry: Tenantry) {
 	tenantry.domains.get({ organization });
 	// @ts-expect-error domains don't have a field with their organization
 	tenantry.domains.verify(domain);
-	// @ts-expect-error the id must be a property
+	// @ts-expect-error of two ids, each must be a property
 	tenantry.domains.get(id);
+	// @ts-expect-error of two ids, each must be a property
+	tenantry.domains.get(organization, id);
+	// @ts-expect-error an organization's id isn't a number
+	tenantry.organizations.get(5);
 	// @ts-expect-error the body is missing
 	tenantry.domains.update({ organization, id });
 	// @ts-expect-error the body doesn't have this field

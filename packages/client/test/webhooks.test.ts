@@ -85,5 +85,9 @@ test("a message without one of the headers is refused", async () => {
 });
 
 test("a secret that is none is the caller's mistake", async () => {
-	await expect(verifyWebhook(PAYLOAD, signed(), "whsec_")).rejects.toThrow(TypeError);
+	const unset = process.env.NOT_SET as string;
+	for (const secret of ["whsec_", "", unset, [unset]])
+		await expect(verifyWebhook(PAYLOAD, signed(), secret)).rejects.toThrow(
+			new TypeError("verifyWebhook needs the webhook's secret: base64, with or without whsec_."),
+		);
 });

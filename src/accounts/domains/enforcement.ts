@@ -27,7 +27,7 @@ export const selectBreakGlass = (
 	uuids: string[],
 ) =>
 	db
-		.select({ id: users.id, uuid: users.uuid })
+		.select({ id: users.id, uuid: users.uuid, is_2fa_enabled: users.is_2fa_enabled })
 		.from(users)
 		.innerJoin(
 			members,

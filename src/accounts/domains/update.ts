@@ -86,13 +86,17 @@ function checkBreakGlass(
 	tenant: Tenant,
 	row: Row,
 	{ break_glass }: After,
-	eligible: { uuid: string }[],
+	eligible: { uuid: string; is_2fa_enabled: boolean }[],
 ) {
 	if (changes(row, { break_glass }).length === 0) return;
 	if (tenant.caller.level < OWNER)
 		throw forbidden("Only owners can choose who signs in without the provider.");
-	for (const uuid of break_glass)
-		if (!eligible.some((user) => user.uuid === uuid)) throw doesNotExist("break_glass", uuid);
+	for (const uuid of break_glass) {
+		const user = eligible.find((user) => user.uuid === uuid);
+		if (!user) throw doesNotExist("break_glass", uuid);
+		if (!user.is_2fa_enabled && !row.break_glass.includes(uuid))
+			throw invalid("break_glass", `${uuid} must set up a second factor first.`);
+	}
 }
 
 /** Returns the body with the values as `Row` has them. */

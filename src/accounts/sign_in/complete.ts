@@ -10,6 +10,7 @@ import { MAX_KEYS, toPersonalApiKey } from "../personal_api_keys/shape.ts";
 import { type Proof, prove } from "../two_factor/proof.ts";
 import { newRecoveryCodes, rowsOf } from "../two_factor/recovery_codes.ts";
 import { factorEnabled, mailChange } from "../users/mails.ts";
+import { tellOwners } from "./break_glass.ts";
 import { findSignIn, type SignIn } from "./find.ts";
 import { chooseRemoved, setsUpFactor, signingIn } from "./session.ts";
 import type { complete as Body, SignedIn } from "./shape.ts";
@@ -76,6 +77,8 @@ async function write(
 		cache(c.env, row.hash, toRecord(row)),
 		...removed.map(({ hash }) => evict(c.env, hash)),
 	]);
+	const { broken_glass } = signIn.link;
+	if (broken_glass) c.executionCtx.waitUntil(tellOwners(c.env, user, broken_glass, addressOf(c)));
 	if (recovery_codes)
 		c.executionCtx.waitUntil(mailChange(c.env, user.id, factorEnabled, addressOf(c)));
 	return {

@@ -13,7 +13,15 @@ import type { App } from "../../env.ts";
 import { invalid, throttled } from "../../http/errors.ts";
 import { countAttempt, type Factor, factorColumns } from "../two_factor/proof.ts";
 import { userColumns } from "../users/shape.ts";
-import { canStillBeUsed, isOpen, MAX_ATTEMPTS, needsFactor, providerOf, ssoOf } from "./rules.ts";
+import {
+	brokenGlassOf,
+	canStillBeUsed,
+	isOpen,
+	MAX_ATTEMPTS,
+	needsFactor,
+	providerOf,
+	ssoOf,
+} from "./rules.ts";
 
 export type SignIn = Awaited<ReturnType<typeof findSignIn>>;
 
@@ -49,6 +57,7 @@ export async function findSignIn(c: Context<App>, token: string, code?: string) 
 				connection: signIns.connection,
 				has_factor: signIns.has_factor,
 				sso: ssoOf(sql`${users.email}`, signIns.connection).as("sso"),
+				broken_glass: brokenGlassOf(sql`${users.email}`, signIns.connection).as("broken_glass"),
 				is_required: needsFactor(signIns).mapWith(Boolean).as("is_required"),
 				organization_id: sql<number | null>`${currentOrganization(signIns.user_id)}`.as(
 					"organization_id",

@@ -32,18 +32,38 @@ export const canStillBeUsed = () => and(isOpen(), lt(signIns.attempts, MAX_ATTEM
 const enforced = sql`iif(${domains.sso_enforcement} in ('saml', 'oidc'),
 	${domains.sso_enforcement} || ':' || ${domains.id}, ${domains.sso_enforcement})`;
 
+type Connection = SQL | Column | string | null;
+
 /**
- * SQL for the single sign-on that the domain of an address enforces; null if there is none, or if
- * it is what was used.
+ * SQL condition on `domains`: the domain of an address, if it enforces another way to sign in.
  * @param connection the connection that was used, as in `identities`; null for a mail
  */
-export const ssoOf = (email: SQL, connection: SQL | Column | string | null = null) => sql<
-	string | null
->`(
-	select ${domains.sso_enforcement} from ${domains}
-	where ${domains.domain} = substr(${email}, instr(${email}, '@') + 1)
+const enforcesAnother = (email: SQL, connection: Connection) => sql`(
+	${domains.domain} = substr(${email}, instr(${email}, '@') + 1)
 		and ${domains.verified_at} is not null and ${domains.sso_enforcement} <> ''
 		and ${enforced} is not ${connection})`;
+
+/**
+ * SQL condition on `domains`: the user with this address has a second factor, and may sign in
+ * without the provider (docs/sign-on.md#break-glass).
+ */
+const breaksGlass = (email: SQL, connection: Connection) => sql`(${connection} is null and exists (
+	select 1 from json_each(${domains.break_glass}) as chosen join users as chosen_user on chosen_user.id = chosen.value
+	where chosen_user.email = ${email} and chosen_user.is_2fa_enabled))`;
+
+/**
+ * SQL for the single sign-on that the domain of an address enforces; null if there is none, if it is
+ * what was used, or if the user may sign in without it.
+ * @param connection the connection that was used, as in `identities`; null for a mail
+ */
+export const ssoOf = (email: SQL, connection: Connection = null) => sql<string | null>`(
+	select ${domains.sso_enforcement} from ${domains}
+	where ${enforcesAnother(email, connection)} and not ${breaksGlass(email, connection)})`;
+
+/** SQL for the id of the domain whose enforcement doesn't apply to this sign-in; null if none. */
+export const brokenGlassOf = (email: SQL, connection: Connection) => sql<string | null>`(
+	select ${domains.id} from ${domains}
+	where ${enforcesAnother(email, connection)} and ${breaksGlass(email, connection)})`;
 
 /** The columns of a link about the provider that signed in. */
 type Provider = Record<"connection" | "has_factor", SQL | Column | string | boolean | null>;

@@ -13,6 +13,7 @@ import { areAll } from "../personal_api_keys/sessions.ts";
 import { MAX_KEYS } from "../personal_api_keys/shape.ts";
 import { afterUse, isEnabled, isFactorOf, isUnused, type Proof } from "../two_factor/proof.ts";
 import { userColumns } from "../users/shape.ts";
+import { brokenGlass } from "./break_glass.ts";
 import type { SignIn } from "./find.ts";
 import { isOpen, needsFactor, ssoOf } from "./rules.ts";
 
@@ -101,6 +102,7 @@ function entriesOf(signIn: SignIn, { proof, removed }: New, key_id: string) {
 		...(setsUpFactor(signIn, proof) ? [ofFactor("enabled")] : []),
 		...(proof?.kind === "recovery_code" ? [ofFactor("recovery_code_used")] : []),
 		ofKey("created", key_id, LABEL),
+		...(link.broken_glass ? [brokenGlass(user, link.broken_glass)] : []),
 	];
 }
 

@@ -1,4 +1,4 @@
-import { and, eq, isNotNull, type SQL, sql } from "drizzle-orm";
+import { and, eq, inArray, isNotNull, type SQL, sql } from "drizzle-orm";
 import type { Context } from "hono";
 import { runBatch } from "../../db/client.ts";
 import { domains } from "../../db/schema/domains.ts";
@@ -14,13 +14,15 @@ export const domainOf = (email: string) => email.slice(email.lastIndexOf("@") + 
 
 /**
  * SQL condition on `domains`: the verified domain of this address, if it signs people in through
- * this connection. The operator's providers belong to no domain, so it must enforce them.
+ * this connection. The operator's providers belong to no domain: it must not enforce another way.
  */
 export const signsIn = ({ connection, domain_id, email }: Verified) =>
 	and(
 		eq(domains.domain, domainOf(email)),
 		isNotNull(domains.verified_at),
-		domain_id === null ? eq(domains.sso_enforcement, connection) : eq(domains.id, domain_id),
+		domain_id === null
+			? inArray(domains.sso_enforcement, ["", connection])
+			: eq(domains.id, domain_id),
 	);
 
 /** SQL condition on `identities`: the account at the provider. */

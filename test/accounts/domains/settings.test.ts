@@ -1,11 +1,12 @@
 import { env } from "cloudflare:workers";
-import { eq } from "drizzle-orm";
+import { eq, inArray } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
 import { unseal } from "../../../src/accounts/domains/secret.ts";
 import { domains } from "../../../src/db/schema/domains.ts";
 import { identities } from "../../../src/db/schema/identities.ts";
 import { members } from "../../../src/db/schema/members.ts";
 import { personalApiKeys } from "../../../src/db/schema/personal_api_keys.ts";
+import { users } from "../../../src/db/schema/users.ts";
 import {
 	CERTIFICATES,
 	domainName,
@@ -47,6 +48,18 @@ async function home(row: Partial<typeof domains.$inferInsert> = {}) {
 	const stored = async () => (await db.select().from(domains).where(eq(domains.id, domain_id)))[0];
 	return { ...tenant, domain, domain_id, email, patch, stored };
 }
+
+/** Says that a user has set up a second factor. */
+const giveFactor = (...people: { id: number }[]) =>
+	db
+		.update(users)
+		.set({ is_2fa_enabled: true })
+		.where(
+			inArray(
+				users.id,
+				people.map(({ id }) => id),
+			),
+		);
 
 const works = async (key: string) => (await call("GET", "/api/users/@me", { key })).status === 200;
 
@@ -254,6 +267,7 @@ describe("enforcing single sign-on", () => {
 		await moveTo(inside, domain);
 		await moveTo(neighbour, `sub.${domain}`);
 		await moveTo(saved, domain);
+		await giveFactor(saved);
 		expect((await patch({ break_glass: [saved.uuid] })).status).toBe(200);
 		const ended = [
 			await sessionOf(inside.id),
@@ -379,6 +393,7 @@ describe("break glass", () => {
 		const path = `/api/organizations/${id}/domains/${domain_id}`;
 		const as = (body: object) => call("PATCH", path, { key: admin.key, body });
 		await moveTo(admin, domain);
+		await giveFactor(admin, owner);
 		expect(await as({ break_glass: [admin.uuid] })).toMatchObject({
 			status: 403,
 			body: { detail: "Only owners can choose who signs in without the provider." },
@@ -400,6 +415,7 @@ describe("break glass", () => {
 		const { id, domain, patch, owner } = await home();
 		const people = await Promise.all([join(id, 1), join(id, 1), join(id, 1)]);
 		for (const one of people) await moveTo(one, domain);
+		await giveFactor(owner, ...people);
 		expect((await patch({ break_glass: people.map(({ uuid }) => uuid) })).body).toMatchObject({
 			code: "max_length",
 			attr: "break_glass",
@@ -407,6 +423,7 @@ describe("break glass", () => {
 		const outside = await join(id, 1);
 		const stranger = await person();
 		await moveTo(stranger, domain);
+		await giveFactor(outside, stranger);
 		const account = await serviceAccount({ id, owner });
 		for (const uuid of [outside.uuid, stranger.uuid, account.id])
 			expect(await patch({ break_glass: [owner.uuid, uuid] })).toMatchObject(
@@ -414,10 +431,18 @@ describe("break glass", () => {
 			);
 	});
 
+	test("names only people with a second factor", async () => {
+		const { patch, owner } = await home();
+		expect(await patch({ break_glass: [owner.uuid] })).toMatchObject(
+			wrong("invalid_input", `${owner.uuid} must set up a second factor first.`, "break_glass"),
+		);
+	});
+
 	test("ends for members who leave, even if they return", async () => {
 		const { id, domain, patch, owner, here, domain_id } = await home();
 		const other = await join(id, 8);
 		await moveTo(other, domain);
+		await giveFactor(owner, other);
 		await patch({ break_glass: [owner.uuid, other.uuid] });
 		await here("DELETE", `/members/${other.uuid}`);
 		const shown = async () => (await here("GET", `/domains/${domain_id}`)).body.break_glass;
@@ -434,6 +459,7 @@ describe("break glass", () => {
 	test("ends with its sessions while single sign-on is enforced", async () => {
 		const { patch, owner, email } = await home();
 		await link(owner.id, "github", email);
+		await giveFactor(owner);
 		await patch({ break_glass: [owner.uuid], sso_enforcement: "github" });
 		const session = await sessionOf(owner.id);
 		expect((await patch({ jit_provisioning_level: 8 })).status).toBe(200);

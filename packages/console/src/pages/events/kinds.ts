@@ -38,6 +38,7 @@ export const TYPES: Record<FeedEvent["type"], string> = {
 	"identity.created": "Account at a provider linked",
 	"identity.deleted": "Account at a provider removed",
 	"sign_in.failed": "Sign-in failed",
+	"sign_in.break_glass_used": "Signed in without the required provider",
 	"service_account.created": "Service account created",
 	"service_account.updated": "Service account changed",
 	"service_account.deleted": "Service account deleted",
