@@ -65,8 +65,11 @@ describe(ScimToken, {
 
 const LEVEL =
 	"The level that the group gives its members: 1 for a member, 8 for an admin. Null: the group doesn't change it.";
-const PROJECTS =
-	"The projects that the group makes its members members of, each with `id` and `level` (1 for a member, 8 for an admin).";
+const PROJECTS = "The projects that the group makes its members members of.";
+const OF_PROJECT = {
+	id: "The id of the project.",
+	level: "The level in the project: 1 for a member, 8 for an admin.",
+};
 
 describe(ScimGroup, {
 	id: "Identifies the group, in paths and in SCIM.",
@@ -74,14 +77,14 @@ describe(ScimGroup, {
 	external_id: "The provider's own id of the group; null if it sends none.",
 	members: "The number of its members.",
 	level: LEVEL,
-	projects: PROJECTS,
+	projects: [PROJECTS, OF_PROJECT],
 	created_at: "When the provider created the group.",
 	updated_at: "When the group was last changed.",
 });
 
 describe(update, {
 	level: LEVEL,
-	projects: `${PROJECTS} At most 50. The list replaces the old one.`,
+	projects: [`${PROJECTS} At most 50. The list replaces the old one.`, OF_PROJECT],
 });
 
 describe(ScimRequest, {

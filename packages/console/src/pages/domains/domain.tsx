@@ -11,6 +11,7 @@ import { Field, FormDialog, text } from "../../ui/form.tsx";
 import { LoadedPage, PageView, Section } from "../../ui/page.tsx";
 import { Facts, Time } from "../../ui/values.tsx";
 import { enforcementName } from "./enforcement.ts";
+import { Provisioning } from "./provisioning.tsx";
 import { LABELS, useSaveDomain } from "./save.ts";
 import { SignInForm } from "./sign_in_form.tsx";
 import { DnsRecord, Verification, VerifiedBadge } from "./verification.tsx";
@@ -137,6 +138,7 @@ export default function Domain() {
 							<SignInFacts domain={domain} />
 						)}
 					</Section>
+					{isAdmin && domain.is_verified && <Provisioning domain={domain} />}
 				</PageView>
 			)}
 		</LoadedPage>
