@@ -16,6 +16,7 @@ import { quiet } from "./test/support/quiet.ts";
 import { receivers } from "./test/support/receiver.ts";
 import { registries } from "./test/support/registry.ts";
 import { resolvers } from "./test/support/resolver.ts";
+import { samlProviders } from "./test/support/saml.ts";
 import { summary } from "./test/support/summary.ts";
 
 process.env.CLOUDFLARE_CF_FETCH_ENABLED = "false";
@@ -49,6 +50,7 @@ export default defineConfig({
 							receivers(),
 							azurites(),
 							bigqueries(),
+							samlProviders(),
 						]);
 						const bucket = await buckets();
 						const google = await googles(bucket.S3_URL);

@@ -414,7 +414,6 @@ CREATE TABLE `personal_api_keys` (
 	`last_rolled_at` text,
 	`version` text DEFAULT '2026-11-21' NOT NULL,
 	`expiry_notified_for` text,
-	`is_session` integer DEFAULT false NOT NULL,
 	`session` text,
 	FOREIGN KEY (`user_id`) REFERENCES `users`(`id`) ON UPDATE no action ON DELETE cascade
 ) WITHOUT ROWID;
@@ -702,7 +701,7 @@ CREATE UNIQUE INDEX `personal_api_keys_hash_unique` ON `personal_api_keys` (`has
 --> statement-breakpoint
 CREATE INDEX `personal_api_keys_user` ON `personal_api_keys` (`user_id`,`id`);
 --> statement-breakpoint
-CREATE INDEX `personal_api_keys_expiring` ON `personal_api_keys` (`expires_at`) WHERE expires_at is not null and expiry_notified_for is not expires_at;
+CREATE INDEX `personal_api_keys_expiring` ON `personal_api_keys` (`expires_at`) WHERE session is null and expires_at is not null and expiry_notified_for is not expires_at;
 --> statement-breakpoint
 CREATE INDEX `plugin_configs_project` ON `plugin_configs` (`project_id`,`plugin_id`);
 --> statement-breakpoint

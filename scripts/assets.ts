@@ -5,7 +5,7 @@
 import { createHash } from "node:crypto";
 import { readdirSync, readFileSync, rmSync } from "node:fs";
 import { join, relative } from "node:path";
-import { buildSync } from "esbuild";
+import { type BuildOptions, buildSync } from "esbuild";
 import { html, raw } from "hono/html";
 import { buildApi } from "./api.ts";
 import { consoleFiles } from "./console.ts";
@@ -25,7 +25,7 @@ const root = `${import.meta.dirname}/..`;
 const target = `${root}/public`;
 
 /** The folders of `public/`. */
-const BUILT = ["docs", "console", "compiler", "mcp"];
+const BUILT = ["docs", "console", "compiler", "mcp", "saml"];
 
 /** File contents, by path below `public/`. */
 type Files = Map<string, string>;
@@ -90,7 +90,25 @@ function addConsole(files: Files) {
 }
 
 /** The workers that run in separate isolates, by folder. */
-const WORKERS = { compiler: "src/plugins/compiler/worker.ts", mcp: "src/mcp/server/worker.ts" };
+const WORKERS = {
+	compiler: "src/plugins/compiler/worker.ts",
+	mcp: "src/mcp/server/worker.ts",
+	saml: "src/accounts/saml/worker.ts",
+};
+
+/**
+ * Options for workers whose packages `require` Node.js modules. esbuild leaves these calls as they
+ * are, and a module has no `require` of its own.
+ */
+const NODE: Record<string, BuildOptions> = {
+	saml: {
+		platform: "node",
+		mainFields: ["browser", "module", "main"],
+		banner: {
+			js: 'import { createRequire } from "node:module"; const require = createRequire("/");',
+		},
+	},
+};
 
 function addWorkers(files: Files) {
 	for (const [name, source] of Object.entries(WORKERS)) {
@@ -106,8 +124,9 @@ function addWorkers(files: Files) {
 			external: ["cloudflare:*"],
 			legalComments: "none",
 			write: false,
+			...NODE[name],
 		});
-		for (const { text } of outputFiles) files.set(`${name}/worker.js`, text);
+		for (const { text } of outputFiles ?? []) files.set(`${name}/worker.js`, text);
 	}
 }
 

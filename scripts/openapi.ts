@@ -16,7 +16,7 @@ import { texts } from "./openapi/families.ts";
 import { headers } from "./openapi/headers.ts";
 import { parametersOf } from "./openapi/parameters.ts";
 import { requestBody, responses, responsesOf } from "./openapi/responses.ts";
-import { takesKey } from "./openapi/route.ts";
+import { needsKey, takesKey } from "./openapi/route.ts";
 import { type Json, schemas } from "./openapi/schemas.ts";
 
 type Family = {
@@ -52,7 +52,8 @@ const all: Family[] = [
  */
 function security(path: string, method: string, object?: ScopeObject) {
 	if (object) return [{ personal_api_key: [scopeFor(object, method)] }];
-	return takesKey({ open: true, path }) ? [{}, { personal_api_key: [] }] : [];
+	if (!takesKey({ open: true, path })) return [];
+	return [...(needsKey(path) ? [] : [{}]), { personal_api_key: [] }];
 }
 
 function merge(handlers: RouterRoute[]): Operation {

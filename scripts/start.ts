@@ -21,15 +21,30 @@ const url = `http://localhost:${port}`;
  */
 const HANG_SECONDS = Number(process.env.HANG_SECONDS || 120);
 
-/** Ends the script if the port is not available. */
-const checkPort = () =>
-	new Promise<void>((resolve) => {
+const isFree = () =>
+	new Promise<boolean>((resolve) => {
 		const probe = createServer()
-			.once("error", () =>
-				fail(`Port ${port} is not available. Use another port: PORT=8788 npm start`),
-			)
-			.listen(port, "127.0.0.1", () => probe.close(() => resolve()));
+			.once("error", () => resolve(false))
+			.listen(port, "127.0.0.1", () => probe.close(() => resolve(true)));
 	});
+
+/** Whether the server on the port is one of this service. */
+const isOwn = () =>
+	fetch(`http://127.0.0.1:${port}/healthz`, { signal: AbortSignal.timeout(10_000) }).then(
+		({ headers }) => headers.has("tenantry-version"),
+		() => false,
+	);
+
+/** Ends the script if the port is not available. */
+async function checkPort() {
+	if (await isFree()) return;
+	// A second server needs its own data, too.
+	fail(
+		(await isOwn())
+			? `Tenantry is already running at ${url}. Stop it, or start another one with its own port and data: PORT=${port + 1} STATE_DIR=.wrangler/state-${port + 1} npm start`
+			: `Port ${port} is not available. Use another port: PORT=${port + 1} npm start`,
+	);
+}
 
 const answers = (path: string, seconds: number) =>
 	fetch(`http://127.0.0.1:${port}${path}`, {

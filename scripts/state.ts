@@ -10,7 +10,7 @@ import {
 	writeFileSync,
 } from "node:fs";
 import { connect } from "node:net";
-import { resolve } from "node:path";
+import { dirname, resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { environment, fail, messageOf, run } from "./run.ts";
 
@@ -78,13 +78,24 @@ export async function serverRuns() {
 /** The lock. The operating system releases it when the process ends, even if it crashes. */
 let held: DatabaseSync | undefined;
 
-/** Creates the state's folder. Ends the script if this fails, or if the folder isn't writable. */
-function createFolder() {
+/** Creates a folder and those above it. Below /proc, `mkdirSync` with `recursive` never returns. */
+function createFolder(path: string) {
+	if (statSync(path, { throwIfNoEntry: false })?.isDirectory()) return;
+	createFolder(dirname(path));
+	mkdirSync(path);
+}
+
+/**
+ * Opens the file with the lock in the state's folder, and creates both if necessary. Ends the
+ * script if this fails, or if the folder isn't writable.
+ */
+function openLock() {
 	try {
-		mkdirSync(state, { recursive: true });
+		createFolder(state);
 		accessSync(state, constants.R_OK | constants.W_OK | constants.X_OK);
+		return new DatabaseSync(`${state}/lock`);
 	} catch (error) {
-		fail(
+		return fail(
 			`Data can't be stored in ${state}: ${messageOf(error)}. To use another folder, set STATE_DIR.`,
 		);
 	}
@@ -92,8 +103,7 @@ function createFolder() {
 
 /** Locks the state for this process. Returns false if another process has locked it. */
 export function lock(holder: string) {
-	createFolder();
-	const database = new DatabaseSync(`${state}/lock`);
+	const database = openLock();
 	try {
 		database.exec("BEGIN EXCLUSIVE");
 	} catch {

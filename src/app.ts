@@ -84,6 +84,7 @@ export const publicRoutes = [
 	{ path: "/api/sign_in", load: () => import("./accounts/sign_in/routes.ts") },
 	{ path: "/invites", load: () => import("./accounts/invites/page.ts") },
 	{ path: "/sso", load: () => import("./accounts/sso/routes.ts") },
+	{ path: "/sso/saml", load: () => import("./accounts/saml/routes.ts") },
 ] as const satisfies PublicRoutes[];
 
 /**

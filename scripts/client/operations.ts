@@ -126,7 +126,9 @@ function checkArguments({ operation, verb, path, item, body }: Call) {
 }
 
 const isForBrowsers = ({ responses }: Operation) =>
-	responses["200"]?.content?.["text/html"] !== undefined || responses["303"] !== undefined;
+	responses["200"]?.content?.["text/html"] !== undefined ||
+	responses["200"]?.content?.["application/samlmetadata+xml"] !== undefined ||
+	responses["303"] !== undefined;
 
 /**
  * Returns all calls. If `createInvite` and `createInvites` would both be `create`, the second is

@@ -10,6 +10,7 @@ import organizations from "../../src/accounts/organizations/openapi.ts";
 import * as apiKeys from "../../src/accounts/personal_api_keys/openapi.ts";
 import projectMembers from "../../src/accounts/project_members/openapi.ts";
 import * as projects from "../../src/accounts/projects/openapi.ts";
+import saml from "../../src/accounts/saml/openapi.ts";
 import scim from "../../src/accounts/scim/openapi.ts";
 import serviceAccounts from "../../src/accounts/service_accounts/openapi.ts";
 import signIn from "../../src/accounts/sign_in/openapi.ts";
@@ -65,4 +66,5 @@ export const texts: Texts = {
 	"/api/sign_in": signIn,
 	"/invites": pageOperations,
 	"/sso": sso,
+	"/sso/saml": saml,
 };

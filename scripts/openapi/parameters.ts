@@ -22,6 +22,7 @@ const PARAMETERS: Record<string, [schema: Json, description: string]> = {
 	],
 	project_id: [PROJECT, "The project's id, or `@current` for your current one."],
 	plugin_config_id: [{ type: "string", pattern: "^\\d{1,15}$" }, "The plugin config's id."],
+	domain_id: [UUID, "The domain's id."],
 	service_account_id: [UUID, "The service account's id."],
 	domain_id: [UUID, "The domain's id."],
 	token_id: [UUID, "The token's id."],

@@ -7,7 +7,7 @@ import { describe } from "../../src/http/openapi.ts";
 import { documentedAs, paging } from "../../src/http/router.ts";
 import { answerExample, bodyExample, errorExample } from "./examples.ts";
 import { headersOf } from "./headers.ts";
-import { hasTag, isBelowApi, isRetryable, type Route, takesIfMatch } from "./route.ts";
+import { hasTag, isBelowApi, isRetryable, needsKey, type Route, takesIfMatch } from "./route.ts";
 import { content, type Json, namedPage, schemaOf, text } from "./schemas.ts";
 
 describe(paging(), {
@@ -71,13 +71,15 @@ const DESCRIPTIONS: Record<number, string> = {
 /** Returns the statuses of errors that follow from a route's method, path and metadata. */
 function errorStatuses(route: Route) {
 	const { method, path, open, operation } = route;
-	const { body, form, media } = operation;
+	const { body, form, media, sameOrigin } = operation;
 	const hasParameters = path.includes("{");
 	const page = media === "text/html";
 	return [
 		...(isBelowApi(route) || method !== "GET" ? [400] : []),
 		// Accepting an invite validates a key if one is sent.
 		...(open && (page || !hasParameters) ? [] : [401, 403]),
+		...(needsKey(path) ? [401] : []),
+		...(sameOrigin ? [403] : []),
 		// Accepting an invite may require signing in.
 		...(page && method === "POST" ? [403] : []),
 		...(open && method === "GET" && !hasParameters ? [] : [429]),

@@ -21,16 +21,19 @@ export type Route = {
 
 export const isBelowApi = ({ path }: Route) => path.startsWith("/api/");
 
+/** Whether a route that isn't in a family requires a key. */
+export const needsKey = (path: string) => path === "/api/sign_in/key";
+
 /**
- * Whether the route accepts a key. Accepting an invite does, although it needs none. Signing in
- * doesn't.
+ * Whether the route accepts a key. Accepting an invite does, although it needs none. Signing in by
+ * mail doesn't.
  */
 export const takesKey = ({ open, path }: Pick<Route, "open" | "path">) =>
-	!open || path.startsWith("/api/invites/");
+	!open || path.startsWith("/api/invites/") || needsKey(path);
 
 /** Whether the route accepts `Idempotency-Key` (docs/api.md#safe-retries). */
 export const isRetryable = (route: Route) =>
-	route.method === "POST" && isBelowApi(route) && takesKey(route);
+	route.method === "POST" && isBelowApi(route) && takesKey(route) && !needsKey(route.path);
 
 /** Whether responses of the route have an `ETag` (docs/api.md#caching-and-conditional-requests). */
 export const hasTag = (route: Route) =>

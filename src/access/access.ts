@@ -12,7 +12,7 @@ export type Access = Pick<
 /** A key in use. */
 export type Holder = Pick<Caller, "key" | "is_session">;
 
-/** Returns the access of the key in use. A session, just begun, counts as one without expiry. */
+/** Returns the access of the key in use. A session counts as a key without expiry. */
 export const accessOf = ({ key, is_session }: Holder): Access => ({
 	scopes: key.scopes,
 	organizations: key.organizations,

@@ -33,7 +33,7 @@ export const guard = (db: Database, { hash, isOrganization, project }: GuardInpu
 			key_id: nullableColumn(personalApiKeys.id, "key_id"),
 			...recordColumns,
 			last_used_at: personalApiKeys.last_used_at,
-			is_session: personalApiKeys.is_session,
+			is_session: sql`(${personalApiKeys.session} is not null)`.mapWith(Boolean).as("is_session"),
 			is_active: users.is_active,
 			is_service_account: users.is_service_account,
 			organization_id: nullableColumn(organizations.id, "organization_id"),
@@ -144,7 +144,7 @@ export async function authorize(
 	return {
 		key,
 		last_used_at,
-		is_session: is_session ?? false,
+		is_session,
 		is_service_account: is_service_account ?? false,
 		level,
 		organization_id,

@@ -1,5 +1,5 @@
 import { and, eq } from "drizzle-orm";
-import type { Context } from "hono";
+import type { Context, Next } from "hono";
 import { createMiddleware } from "hono/factory";
 import { personalApiKeys } from "../db/schema/personal_api_keys.ts";
 import { users } from "../db/schema/users.ts";
@@ -7,6 +7,7 @@ import { connect } from "../db/session.ts";
 import type { App } from "../env.ts";
 import { badCredentials, notAuthenticated } from "../http/errors.ts";
 import { countFailure } from "./addresses.ts";
+import { inCookie } from "./cookie.ts";
 import { keyCache } from "./key_cache.ts";
 import {
 	cache,
@@ -46,15 +47,20 @@ async function findKey(c: Context<App>, hash: string): Promise<Key | undefined> 
 	return row;
 }
 
+/** Returns the value of the key in the header `Authorization`. Throws 401 if there is none. */
+export async function valueInHeader(c: Context<App>) {
+	const [scheme, value, extra] = c.req.header("authorization")?.trim().split(/\s+/) ?? [];
+	if (scheme?.toLowerCase() !== "bearer") throw notAuthenticated();
+	if (!value || extra !== undefined) throw await countFailure(c, badCredentials());
+	return value;
+}
+
 /**
  * Sets the key of the request: one that the isolate's cache, KV or D1 contains, and that hasn't
  * expired. The guard checks in D1 that the key still exists and that its owner is active, in the
  * same round trip as the request's queries.
  */
-export const authenticate = createMiddleware<App>(async (c, next) => {
-	const [scheme, value, extra] = c.req.header("authorization")?.trim().split(/\s+/) ?? [];
-	if (scheme?.toLowerCase() !== "bearer") throw notAuthenticated();
-	if (!value || extra !== undefined) throw await countFailure(c, badCredentials());
+async function useKey(c: Context<App>, value: string, next: Next) {
 	const hash = await digest(value);
 	// A key with a cached record is well-formed.
 	let key = keyCache.get(hash) ?? (await readRecord(c, value, hash));
@@ -75,4 +81,15 @@ export const authenticate = createMiddleware<App>(async (c, next) => {
 	// Requests for unknown paths don't count. Requests to /mcp don't count either, because their tool
 	// calls do.
 	if (c.get("counts")) countUse(c, key.id, c.res.status);
+}
+
+/** Requires a key in the header `Authorization`. */
+export const authenticateKey = createMiddleware<App>(async (c, next) =>
+	useKey(c, await valueInHeader(c), next),
+);
+
+/** Requires a key in the header `Authorization` or, without this header, in the cookie. */
+export const authenticate = createMiddleware<App>(async (c, next) => {
+	const hasHeader = c.req.header("authorization") !== undefined;
+	return useKey(c, (hasHeader ? undefined : inCookie(c)) ?? (await valueInHeader(c)), next);
 });

@@ -1,4 +1,4 @@
-import { and, eq, isNull, lt, or, sql } from "drizzle-orm";
+import { and, eq, isNull, lt, ne, or, sql } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
 import type { Context } from "hono";
 import { insertEach } from "../db/client.ts";
@@ -8,6 +8,7 @@ import type { App } from "../env.ts";
 import { DAY_MS, HOUR_MS } from "../lib/durations.ts";
 import { logWarning } from "../lib/log.ts";
 import { addressOf } from "./addresses.ts";
+import { expiryOf } from "./lifetime.ts";
 
 /*
  * Counts the use of keys (docs/keys.md#use-by-day). Each isolate adds up its requests, and writes
@@ -114,15 +115,40 @@ export async function deleteOldDays({ DB }: Env, at: number) {
 	await db.delete(personalApiKeyDays).where(sql`(key_id, day) in ${old}`);
 }
 
-/** Updates a key's `last_used_at` at most once an hour, without delaying the response. */
-export function noteUse(
-	{ env, executionCtx }: Context<App>,
-	{ key, last_used_at }: { key: { id: string }; last_used_at: string | null },
-) {
-	const before = iso(Date.now() - HOUR_MS);
-	if (last_used_at !== null && last_used_at > before) return;
-	const { id, last_used_at: used } = personalApiKeys;
-	const stale = and(eq(id, key.id), or(isNull(used), lt(used, before)));
-	const update = drizzle(env.DB).update(personalApiKeys).set({ last_used_at: now() });
-	executionCtx.waitUntil(update.where(stale).run());
+type Used = {
+	key: { id: string; expires_at: string | null };
+	last_used_at: string | null;
+	is_session: boolean;
+};
+
+/**
+ * Returns how often the use of a key is noted, in ms: each hour or, for a session that would expire
+ * earlier than four hours after its last use, four times before then.
+ */
+const intervalOf = ({ key, last_used_at, is_session }: Used) =>
+	is_session && key.expires_at !== null && last_used_at !== null
+		? Math.min(HOUR_MS, (Date.parse(key.expires_at) - Date.parse(last_used_at)) / 4)
+		: HOUR_MS;
+
+/**
+ * Updates a key's `last_used_at` at most once an hour, without delaying the response. The same
+ * update extends a session (docs/keys.md#how-long-a-session-lasts).
+ */
+export function noteUse({ env, executionCtx }: Context<App>, used: Used) {
+	const before = iso(Date.now() - intervalOf(used));
+	if (used.last_used_at !== null && used.last_used_at > before) return;
+	const { id, user_id, last_used_at, expires_at, created_at } = personalApiKeys;
+	const end = expiryOf(user_id, sql`${created_at}`);
+	const isDue = and(
+		eq(id, used.key.id),
+		or(isNull(last_used_at), lt(last_used_at, before)),
+		// At the end of its longest duration, a session isn't extended any more.
+		used.is_session
+			? or(lt(last_used_at, iso(Date.now() - HOUR_MS)), ne(expires_at, end))
+			: undefined,
+	);
+	const update = drizzle(env.DB)
+		.update(personalApiKeys)
+		.set({ last_used_at: now(), ...(used.is_session && { expires_at: end }) });
+	executionCtx.waitUntil(update.where(isDue).run());
 }

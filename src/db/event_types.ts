@@ -10,6 +10,7 @@ export const ACTIVITIES = {
 	ScimGroup: ["created", "updated", "deleted"],
 	User: ["created", "updated", "deactivated"],
 	PersonalApiKey: ["created", "updated", "rolled", "deleted"],
+	Session: ["created", "deleted"],
 	Key: ["expiring"],
 	TwoFactor: ["begun", "enabled", "disabled", "recovery_codes_replaced", "recovery_code_used"],
 	Identity: ["created", "deleted"],

@@ -41,7 +41,7 @@ export const caching = createMiddleware<App>(async (c, next) => {
 	await next();
 	// Hono's `c.header` would create a new response for each header.
 	c.res.headers.set("Cache-Control", "no-store");
-	c.res.headers.append("Vary", "Authorization, Tenantry-Version");
+	c.res.headers.append("Vary", "Authorization, Cookie, Tenantry-Version");
 	if (!isRead(c.req.method) || !hasContent(c.res)) return;
 	const compact = c.get("compact");
 	const isPretty = compact !== undefined && c.req.query("pretty") !== undefined;

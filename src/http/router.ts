@@ -22,13 +22,15 @@ export type Operation = {
 	/** Other responses that aren't errors, by status. `z.void()` means no body. */
 	also?: Record<number, z.ZodType>;
 	/** The media type of a response that isn't JSON. */
-	media?: "text/html" | "text/javascript";
+	media?: "text/html" | "text/javascript" | "application/samlmetadata+xml";
 	body?: z.ZodType;
 	/** The body can also be JSON Lines. */
 	lines?: boolean;
 	/** The body is an HTML form with these fields, not JSON. */
 	form?: z.ZodType;
 	query?: z.ZodObject;
+	/** Pages of other origins are rejected. */
+	sameOrigin?: true;
 	/** `Accept` can select a file of all results (src/http/download.ts). */
 	download?: true;
 };
@@ -91,7 +93,7 @@ export const noBody = () => document<Documenting<null, 200>>({ status: 200 });
 export const noContent = () => document<Documenting<null, 204>>({ status: 204 });
 
 /** 303 to another page. */
-export const redirects = () => document({ status: 303 });
+export const redirects = (more: Pick<Operation, "form"> = {}) => document({ status: 303, ...more });
 
 /** 200 with an HTML page. */
 export const htmlPage = (more: Pick<Operation, "form"> = {}) =>
@@ -99,6 +101,9 @@ export const htmlPage = (more: Pick<Operation, "form"> = {}) =>
 
 /** 200 with a JavaScript file. */
 export const javascript = () => document({ status: 200, media: "text/javascript" });
+
+/** 200 with the metadata of a SAML service (saml-metadata, appendix A). */
+export const samlMetadata = () => document({ status: 200, media: "application/samlmetadata+xml" });
 
 /** 200 with a JSON file of the schema `response`, which the compiler can't check. */
 export const jsonFile = (response: z.ZodType) =>

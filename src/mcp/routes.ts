@@ -1,11 +1,11 @@
 import { createMiddleware } from "hono/factory";
 import { asCaller } from "../access/middleware.ts";
 import { anyKey } from "../access/scopes.ts";
-import { authenticate } from "../auth/authenticate.ts";
+import { authenticateKey } from "../auth/authenticate.ts";
 import type { App } from "../env.ts";
 import { forbidden, methodNotAllowed } from "../http/errors.ts";
 import { formatted } from "../http/json.ts";
-import { allowedOrigins } from "../http/origins.ts";
+import { allowedOrigins, isLoopback } from "../http/origins.ts";
 import { router } from "../http/router.ts";
 import type { Api } from "./gateway.ts";
 
@@ -23,13 +23,10 @@ const jsonRpcErrors = createMiddleware<App>(async (c, next) => {
 	c.res = new Response(formatted(c, body), c.res);
 });
 
-/** Hosts that always lead to the same machine, unlike names that anyone can point to it. */
-const LOOPBACK = /^(localhost|127\.0\.0\.1|\[::1])$/;
-
 /** Returns the own origins: `APP_URL`'s and, on a local server, the request's. */
-const ownOrigins = ({ APP_URL }: Env, { origin, hostname }: URL) => [
+const ownOrigins = ({ APP_URL }: Env, url: URL) => [
 	URL.parse(APP_URL)?.origin,
-	LOOPBACK.test(hostname) ? origin : undefined,
+	isLoopback(url) ? url.origin : undefined,
 ];
 
 /**
@@ -48,7 +45,7 @@ const checkOrigin = createMiddleware<App>(async (c, next) => {
 /** Serves `/mcp` (docs/mcp.md). It is stateless, so there is no stream to GET. */
 export const mcp = (api: Api) =>
 	router()
-		.use(jsonRpcErrors, checkOrigin, authenticate, anyKey, asCaller)
+		.use(jsonRpcErrors, checkOrigin, authenticateKey, anyKey, asCaller)
 		.all("/", async (c) => {
 			if (c.req.method !== "POST") throw methodNotAllowed(c.req.method, ["POST"]);
 			const { serve } = await import("./server.ts");

@@ -4,6 +4,7 @@ import { screenshot } from "../support/browser.ts";
 import {
 	checkLooks,
 	clientOf,
+	cookieOf,
 	inBrowser,
 	newAddress,
 	newMember,
@@ -19,8 +20,6 @@ async function newUser(name: string) {
 }
 
 type User = Awaited<ReturnType<typeof newUser>>;
-
-const storedKey = (page: Page) => page.evaluate("sessionStorage.getItem('tenantry.key')");
 
 /** Opens a link with this key in a tab that already shows the page. */
 const follow = (page: Page, key: string) => page.evaluate(`location.hash = "key=${key}"`);
@@ -55,7 +54,7 @@ inBrowser("a link with a key", (open) => {
 		await follow(page, key);
 		await page.getByText(email).first().waitFor();
 		await expectAddress(page, "/console/account");
-		expect(await storedKey(page)).toBe(key);
+		expect(await cookieOf(page)).toBe(key);
 	});
 
 	test("that is invalid says so, with and without a session, and leaves the address", async () => {
@@ -76,13 +75,13 @@ inBrowser("a link with a key", (open) => {
 		await page.goto(`${inject("console").url}/console#key=${wrong.key}`);
 		await words.waitFor();
 		await checkLooks(page, "key-link-invalid");
-		expect(await storedKey(page)).toBe(null);
+		expect(await cookieOf(page)).toBe(undefined);
 
 		const signedIn = await open(`${path}/members`, { key });
 		await follow(signedIn, wrong.key);
 		await signedIn.getByText("The link can't sign you in. Its key is invalid").waitFor();
 		await expectAddress(signedIn, `${path}/members`);
-		expect(await storedKey(signedIn)).toBe(key);
+		expect(await cookieOf(signedIn)).toBe(key);
 	});
 
 	test("replaces a session only after a question that names both accounts and organizations", async () => {
@@ -100,7 +99,7 @@ inBrowser("a link with a key", (open) => {
 		await question(page).waitFor();
 		await page.keyboard.press("Escape");
 		await question(page).waitFor({ state: "detached" });
-		expect(await storedKey(page)).toBe(ada.key);
+		expect(await cookieOf(page)).toBe(ada.key);
 		// The same in a tab that loads the page anew, as when the link is pasted on another page.
 		await page.goto(`${inject("console").url}/console/account#key=${eve.key}`);
 		await expectQuestion(page, ada, eve);
@@ -108,7 +107,7 @@ inBrowser("a link with a key", (open) => {
 		await answer(page, "Replace session");
 		await page.getByText(eve.email).first().waitFor();
 		await expect.poll(() => page.getByText(ada.email).count()).toBe(0);
-		expect(await storedKey(page)).toBe(eve.key);
+		expect(await cookieOf(page)).toBe(eve.key);
 		// The pasted key was only forgotten.
 		await clientOf(ada.key).users.get({ user: "@me" });
 	});
@@ -134,7 +133,7 @@ inBrowser("a link with a key", (open) => {
 		await page.goto("about:blank");
 		await page.goto(`${inject("console").url}/console/account#key=${eve.key}`);
 		await page.getByText(eve.email).first().waitFor();
-		expect(await storedKey(page)).toBe(eve.key);
+		expect(await cookieOf(page)).toBe(eve.key);
 	});
 
 	test("asks before it discards what was entered", async () => {
@@ -168,7 +167,7 @@ inBrowser("a link with a key", (open) => {
 			await page.goto(`${host}/console#key=${key}`);
 			await page.getByText(/^Links with keys work only on the machine that runs/).waitFor();
 			expect(page.url()).toBe(`${host}/console`);
-			expect(await storedKey(page)).toBe(null);
+			expect(await cookieOf(page)).toBe(undefined);
 			await screenshot(page, "key-link-elsewhere");
 		}
 		expect(sent.length).toBeGreaterThan(4);
@@ -178,9 +177,6 @@ inBrowser("a link with a key", (open) => {
 		await page.getByLabel("First name").waitFor();
 	});
 });
-
-/** The request by which the console loads the user of a key. */
-const OWN_USER = /\/api\/users\/(?:@|%40)me\/?$/;
 
 inBrowser("a link from a mail", (open) => {
 	const signIn = (page: Page) => page.getByRole("button", { name: "Sign in", exact: true }).click();
@@ -194,82 +190,71 @@ inBrowser("a link from a mail", (open) => {
 		return link;
 	}
 
-	test("replaces a session only after the question, and its key is revoked if the session stays", async () => {
+	const isRevoked = (key: string | undefined) =>
+		expect(clientOf(key).users.get({ user: "@me" })).rejects.toMatchObject({ status: 401 });
+
+	test("replaces a session only after the question, and can be used later if the session stays", async () => {
 		const [ada, eve] = [await newUser("North Ltd"), await newUser("South Ltd")];
 		const page = await open("/console/account", { key: ada.key });
 		await page.getByLabel("First name").waitFor();
-		/** Opens a link from a mail, and returns the key that it creates. */
-		async function followMail() {
-			await page.goto(await mailedLink(eve.email));
-			const completed = page.waitForResponse(/\/api\/sign_in\/complete\/?$/);
-			await signIn(page);
-			return String((await (await completed).json()).personal_api_key.value);
-		}
-		const isRevoked = (key: string) =>
-			expect(clientOf(key).users.get({ user: "@me" })).rejects.toMatchObject({ status: 401 });
-
-		const first = await followMail();
+		const mailed = await mailedLink(eve.email);
+		await page.goto(mailed);
+		await signIn(page);
 		await expectQuestion(page, ada, eve);
-		await clientOf(first).users.get({ user: "@me" });
 		await answer(page, "Stay signed in");
 		await page.waitForURL(`**${ada.path}`);
-		expect(await storedKey(page)).toBe(ada.key);
-		await isRevoked(first);
+		expect(await cookieOf(page)).toBe(ada.key);
 
-		const second = await followMail();
+		await page.goto(mailed);
+		await signIn(page);
 		await answer(page, "Replace session");
 		await page.waitForURL(`**${eve.path}`);
-		expect(await storedKey(page)).toBe(second);
+		const session = await cookieOf(page);
+		expect(session).not.toBe(ada.key);
+		// The pasted key was only forgotten.
+		await clientOf(ada.key).users.get({ user: "@me" });
 
-		// A session by mail ends as if the user had signed out.
+		// A session by mail ends when it is replaced.
 		await follow(page, ada.key);
 		await answer(page, "Replace session");
 		await page.getByText(ada.email).first().waitFor();
-		expect(await storedKey(page)).toBe(ada.key);
-		await isRevoked(second);
+		expect(await cookieOf(page)).toBe(ada.key);
+		await isRevoked(session);
 	});
 
-	test("of somebody else signs in no tab that waits for its user, also if the user leaves it meanwhile", async () => {
+	test("of somebody else in another tab stops the pages of the user, and what they would send", async () => {
 		const [ada, eve] = [await newUser("North Ltd"), await newUser("South Ltd")];
 		const page = await open("/console/account", { key: ada.key });
 		await page.getByLabel("First name").fill("Ada");
-		await clientOf(ada.key).personalApiKeys.revoke({ id: "@current" });
-		await page.getByRole("button", { name: "Save changes" }).click();
-		const ended = page.getByRole("dialog", { name: "Your session has ended" });
-		await ended.waitFor();
-		/** Signs in as Eve in another tab, which sends her key to this one. */
 		const other = await page.context().newPage();
-		const send = async () => {
-			await other.goto("about:blank");
-			await other.goto(`${inject("console").url}/console/sign_in`);
-			await other.evaluate(
-				`new BroadcastChannel("tenantry.session").postMessage(${JSON.stringify(eve.key)})`,
-			);
-		};
-		await send();
-		await ended.getByText(`To sign in as ${eve.email}, close this page first.`).waitFor();
-
-		const { promise: left, resolve: leave } = Promise.withResolvers<void>();
-		const isEve = page.waitForRequest(
-			async (request) => (await request.allHeaders()).authorization === `Bearer ${eve.key}`,
-		);
-		await page.route(OWN_USER, async (route) => {
-			await left;
-			await route.continue();
-		});
-		await send();
-		const request = await isEve;
-		await page.keyboard.press("Escape");
-		await page.getByRole("button", { name: "Discard changes" }).click();
-		await page.getByText("Your session has ended. Sign in again.").waitFor();
-		leave();
-		await (await request.response())?.finished();
-		// A later sign-in ends after what the response would have caused.
-		await page.unroute(OWN_USER);
-		await page.getByText("Sign in with an API key").click();
-		await page.getByLabel("Personal API key").fill(inject("console").key);
+		await other.goto(await mailedLink(eve.email));
+		await signIn(other);
+		await answer(other, "Replace session");
+		await other.getByText(eve.email).first().waitFor();
+		const ended = page.getByRole("dialog", { name: "Your session has ended" });
+		await ended.getByText("Somebody else has signed in in another tab").waitFor();
+		await checkLooks(page, "session-replaced");
+		// The form waits for Ada, and sends nothing as Eve.
+		await page.evaluate("document.querySelector('#main form').requestSubmit()");
+		const session = await cookieOf(page);
+		expect((await clientOf(session).users.get({ user: "@me" })).first_name).toBe("Robin");
+		await ended.getByText("Sign in with an API key").click();
+		await ended.getByLabel("Personal API key").fill(inject("console").key);
 		await signIn(page);
-		await page.getByText("admin@example.com").first().waitFor();
-		expect(await storedKey(page)).toBe(inject("console").key);
+		await ended.getByText("To sign in as admin@example.com, close this page first.").waitFor();
+		await ended.getByLabel("Personal API key").fill(ada.key);
+		await signIn(page);
+		await ended.waitFor({ state: "detached" });
+		await expect
+			.poll(async () => (await clientOf(ada.key).users.get({ user: "@me" })).first_name)
+			.toBe("Ada");
+		// Now Eve's tab waits, and her session has ended.
+		await isRevoked(session);
+		const replaced = other.getByRole("dialog", { name: "Your session has ended" });
+		await replaced.getByText("Somebody else has signed in in another tab").waitFor();
+		// Leaving it shows the pages of the user who is signed in.
+		await other.keyboard.press("Escape");
+		await other.getByText(ada.email).first().waitFor();
+		expect(await other.getByText(eve.email).count()).toBe(0);
 	});
 });

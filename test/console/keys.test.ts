@@ -140,10 +140,10 @@ inBrowser("keys", (open) => {
 		await confirm(page, "Discard changes");
 		await page.getByRole("link", { name: "Laptop" }).click();
 		await page.getByRole("button", { name: "Revoke" }).click();
-		await page.getByText("You are signed out").waitFor();
+		await page.getByText("You are signed out, and programs").waitFor();
 		await checkLooks(page, "keys-revoke-session");
 		await confirm(page, "Revoke key");
-		await page.getByText("You are signed out, and the key of this session is revoked.").waitFor();
+		await page.getByText("You are signed out.").waitFor();
 		expect(await client.personalApiKeys.list()).toMatchObject({ count: 2 });
 	});
 

@@ -192,7 +192,10 @@ test.each(rejected.map(({ path }) => path))(
 );
 
 const SOON = "2999-01-01T00:00:00.000Z";
-const SESSION = { is_session: true, expires_at: SOON };
+const SESSION = {
+	session: { method: "mail", connection: null, address: null, user_agent: null },
+	expires_at: SOON,
+};
 
 const domainOf = () => ({ domain: `${crypto.randomUUID()}.example.com` });
 

@@ -112,6 +112,20 @@ test("the commands of docs/getting-started.md print what the page shows", async 
 	}
 });
 
+test("all commands can be pasted at once", async () => {
+	await paste("api /organizations/@current/domains/$DOMAIN/ -X DELETE");
+	const printed = await paste(
+		`${blocks()
+			.map(({ commands }) => commands)
+			.join("\n")}\napi /projects/@current/batch_exports/ | grep '"name"'; wait; jobs`,
+	);
+	expect(printed).toContain('"message": "Hello Ada, greeting number 1"');
+	expect(printed).toContain('"total_runs": 3');
+	const [, after] = printed.split('"event":"paid"\n');
+	// Only the export that npm start created is left, and no receiver.
+	expect(after?.trim()).toMatch(/^"name": "Sample events[^\n]+$/);
+});
+
 /**
  * The requests in the examples of the other pages. They use the functions that this page defines.
  */

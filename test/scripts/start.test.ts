@@ -1,4 +1,6 @@
+import { once } from "node:events";
 import { rmSync, symlinkSync } from "node:fs";
+import { createServer } from "node:http";
 import { connect } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -110,9 +112,34 @@ test.each(["start", "setup"])("npm run %s has no options, and says so", async (s
 
 test("a second server on the same port says so and exits", async () => {
 	const second = new Server(environment());
-	await second.says(new RegExp(`Port ${port} is not available`));
 	expect(await second.ended()).toBe(1);
+	expect(second.printed).toContain(
+		`Tenantry is already running at http://localhost:${port}. Stop it, or start another one with its own port and data: PORT=${port + 1} STATE_DIR=.wrangler/state-${port + 1} npm start\n`,
+	);
 });
+
+test("a port that another program uses is named", async () => {
+	const other = createServer((_, response) => response.end()).listen(0, "127.0.0.1");
+	await once(other, "listening");
+	const { port: taken } = Object(other.address());
+	const second = new Server({ ...environment(), PORT: String(taken) });
+	expect(await second.ended()).toBe(1);
+	expect(second.printed).toContain(
+		`Port ${taken} is not available. Use another port: PORT=${taken + 1} npm start\n`,
+	);
+	other.close();
+});
+
+test.skipIf(process.platform !== "linux").each(["/proc", "/proc/x/y", "/dev/null/x"])(
+	"a state in %s can't be used, which npm start says",
+	async (path) => {
+		const second = new Server({ PORT: String(await freePort()), STATE_DIR: path });
+		expect(await second.ended()).toBe(1);
+		expect(second.printed).toContain(`Data can't be stored in ${path}: `);
+		expect(second.printed).toMatch(/To use another folder, set STATE_DIR\.\n/);
+		expect(second.printed).not.toContain("    at ");
+	},
+);
 
 test("a second server on the same state says who uses it and exits", async () => {
 	const second = new Server({

@@ -24,6 +24,8 @@ declare namespace Cloudflare {
 		/** A BigQuery, and the key of its service account. */
 		BIGQUERY_URL: string;
 		BIGQUERY_PRIVATE_KEY: string;
+		/** A SAML provider (test/support/saml.ts). */
+		SAML_PROVIDER_URL: string;
 	}
 }
 

@@ -1,9 +1,9 @@
 /**
- * The question before another session replaces the one of this tab (docs/console.md#signing-in).
+ * The question before another user's session replaces the current one (docs/console.md#signing-in).
  */
 import type { Me } from "tenantry-client";
 import { organizationIn } from "./organization.tsx";
-import { organizationOf } from "./session.ts";
+import { type Change, organizationOf } from "./session.ts";
 import { confirm, mayDiscard } from "./ui/dialog.tsx";
 import { Facts } from "./ui/values.tsx";
 
@@ -11,17 +11,11 @@ import { Facts } from "./ui/values.tsx";
 const openOf = ({ organizations }: Me) =>
 	organizations.find(({ id }) => id === organizationIn(location.pathname));
 
-const Account = ({
-	user,
-	organization,
-}: {
-	user: Me;
-	organization: { name: string } | undefined;
-}) => (
+const Account = ({ email, organization }: Change["next"]) => (
 	<>
-		<strong>{user.email}</strong>
+		<strong>{email}</strong>
 		<br />
-		{organization?.name ?? "No organization"}
+		{organization ?? "No organization"}
 	</>
 );
 
@@ -29,7 +23,7 @@ const Account = ({
  * Asks whether `next` may take the place of `current`. Anyone can send a link that signs in to
  * their own account, so that others enter data there.
  */
-export const mayReplace = async (next: Me, current: Me) =>
+export const mayReplace = async ({ current, next }: Change) =>
 	(await mayDiscard()) &&
 	confirm({
 		title: "Replace your session?",
@@ -43,9 +37,12 @@ export const mayReplace = async (next: Me, current: Me) =>
 					rows={[
 						[
 							"This session",
-							<Account user={current} organization={openOf(current) ?? organizationOf(current)} />,
+							<Account
+								email={current.email}
+								organization={(openOf(current) ?? organizationOf(current))?.name}
+							/>,
 						],
-						["New session", <Account user={next} organization={organizationOf(next)} />],
+						["New session", <Account {...next} />],
 					]}
 				/>
 			</>

@@ -1,11 +1,21 @@
-/** The session: a personal API key that is stored in this tab (docs/console.md#signing-in). */
+/**
+ * The session. Its key is in a cookie that scripts can't read, and which all tabs share
+ * (docs/console.md#signing-in). What tabs tell each other is in the browser's storage.
+ */
 import { signal } from "@preact/signals";
 import { type Me, Tenantry, TenantryError } from "tenantry-client";
 
-const STORED = "tenantry.key";
+/** The name under which the browser stores whose session it has. */
+const STORED = "tenantry.session";
 
-/** Whether the user signed in by mail. */
-const BY_MAIL = "tenantry.by_mail";
+type Stored = {
+	/** The uuid of the user. */
+	user: string;
+	/** Whether the user signed in with a key, which signing out doesn't revoke. */
+	isKey: boolean;
+	/** Makes each session another one, also for the same user. */
+	id: string;
+};
 
 /** The signed-in user; undefined until the user is loaded, and if no one is signed in. */
 export const me = signal<Me | undefined>();
@@ -14,7 +24,7 @@ export const me = signal<Me | undefined>();
 export const organizationOf = ({ organization, organizations }: Me) =>
 	organization ?? organizations[0];
 
-/** Whether this tab has a key. */
+/** Whether someone is signed in, as far as this tab knows. */
 export const isSignedIn = signal(false);
 
 /** A message on the sign-in page, for example why the last session ended. */
@@ -60,24 +70,65 @@ async function counted(url: string, init: RequestInit) {
 	}
 }
 
+/** Aborted when the session of this tab ends, so that no request is sent in another one. */
+let ending = new AbortController();
+
+/** Returns whose session the browser has, according to the tab that started it. */
+function stored(): Stored | undefined {
+	const text = localStorage.getItem(STORED);
+	return text === null ? undefined : JSON.parse(text);
+}
+
+/** Whether the user signed in with a key, instead of by mail or through a provider. */
+export const isWithKey = () => stored()?.isKey ?? false;
+
+/** Whether the page waits because somebody else has signed in in another tab. */
+export const isOthers = signal(false);
+
+/** Whether the browser has the session of another user than this tab. */
+function isReplaced() {
+	const user = stored()?.user;
+	return me.value !== undefined && user !== undefined && user !== me.value.uuid;
+}
+
+/** The response to requests of a session that has ended in this tab. */
+const tooLate = () =>
+	Response.json(
+		{
+			type: "authentication_error",
+			code: "authentication_failed",
+			detail: "The session ended before the service responded.",
+			attr: null,
+		},
+		{ status: 401 },
+	);
+
 /**
- * Sends a request. If the service rejects the key, the page stays open: the request waits until the
- * user has signed in again, and is then sent with the new key. This is safe, because a rejected
- * request changed nothing.
+ * Sends a request of a session. If the session has ended, the page stays open: the request waits
+ * until the user has signed in again, and is then sent again. This is safe, because a rejected
+ * request changed nothing. A request is never sent in the session of another user.
+ * @param session the value of `endedSessions` when the session began
  * @param ms the time limit of one attempt, in milliseconds
  */
-async function send(url: string, init: RequestInit, ms?: number): Promise<Response> {
-	const session = endedSessions.value;
-	const signals = [init.signal, ms && AbortSignal.timeout(ms)].filter(isSignal);
-	const response = await counted(url, { ...init, signal: AbortSignal.any(signals) });
-	const headers = new Headers(init.headers);
-	const sent = headers.get("authorization");
-	if (response.status !== 401 || sent === null) return response;
-	if (sent === authorization()) await signInAgain();
-	const current = authorization();
-	if (session !== endedSessions.value || current === null || current === sent) return response;
-	headers.set("authorization", current);
-	return send(url, { ...init, headers }, ms);
+async function send(
+	session: number,
+	url: string,
+	init: RequestInit,
+	ms?: number,
+): Promise<Response> {
+	if (isReplaced()) await signInAgain();
+	const sent = localStorage.getItem(STORED);
+	if (session !== endedSessions.value) return tooLate();
+	const signals = [ending.signal, init.signal, ms && AbortSignal.timeout(ms)].filter(isSignal);
+	const sending = counted(url, { ...init, signal: AbortSignal.any(signals) });
+	const response = await sending.catch((error: unknown) => {
+		if (session === endedSessions.value) throw error;
+		return tooLate();
+	});
+	if (response.status !== 401 || session !== endedSessions.value) return response;
+	if (sent === localStorage.getItem(STORED)) await signInAgain();
+	const current = localStorage.getItem(STORED);
+	return current === null || current === sent ? response : send(session, url, init, ms);
 }
 
 /**
@@ -94,80 +145,70 @@ function endRenewal() {
 	renewal.value = undefined;
 }
 
-/** Leaves the page after the session has ended. */
+/** Leaves the page after the session has ended. Another user's session continues. */
 export function giveUp() {
+	const hasOther = isReplaced();
 	forget();
-	signInNotice.value = "Your session has ended. Sign in again.";
+	isSignedIn.value = hasOther;
+	if (!hasOther) signInNotice.value = "Your session has ended. Sign in again.";
 }
-
-const authorization = () => {
-	const key = sessionStorage.getItem(STORED);
-	return key === null ? null : `Bearer ${key}`;
-};
 
 /** Sends a request that the client has no method for, such as a download. */
 export const request = (path: string, headers: Record<string, string>, signal?: AbortSignal) =>
-	send(location.origin + path, {
-		headers: { ...headers, authorization: authorization() ?? "" },
-		signal: signal ?? null,
-	});
+	send(endedSessions.value, location.origin + path, { headers, signal: signal ?? null });
 
 /** Options of all clients. */
 const OPTIONS = { baseUrl: location.origin, maxDelay: MAX_DELAY_MS };
 
-const clientWith = (key: string | undefined) =>
+const clientOf = (session: number) =>
 	new Tenantry({
 		...OPTIONS,
-		key,
-		fetch: (url, init) => send(url, init, REQUEST_MS),
+		fetch: (url, init) => send(session, url, init, REQUEST_MS),
 		timeout: CALL_MS,
 		callTimeout: CALL_MS,
 	});
 
-/** The client of the signed-in user. */
-export let api = clientWith(sessionStorage.getItem(STORED) ?? undefined);
-isSignedIn.value = sessionStorage.getItem(STORED) !== null;
+/** The client of this session. */
+export let api = clientOf(endedSessions.value);
+isSignedIn.value = stored() !== undefined;
 
-function remember(key: string, isByMail: boolean) {
-	sessionStorage.setItem(STORED, key);
-	sessionStorage.setItem(BY_MAIL, String(isByMail));
-	api = clientWith(key);
-	isSignedIn.value = true;
+/** Ends the session in this tab. */
+function forget() {
+	me.value = undefined;
+	isSignedIn.value = false;
+	isOthers.value = false;
+	endedSessions.value += 1;
+	api = clientOf(endedSessions.value);
+	ending.abort();
+	ending = new AbortController();
 	endRenewal();
 }
 
-/**
- * Whether the user signed in by mail. The session can then create keys that expire later than its
- * own key.
- */
-export const isByMail = () => sessionStorage.getItem(BY_MAIL) === "true";
-
-/** Removes the key from this tab without revoking it. */
-function forget() {
-	sessionStorage.removeItem(STORED);
-	sessionStorage.removeItem(BY_MAIL);
-	api = clientWith(undefined);
-	me.value = undefined;
-	isSignedIn.value = false;
-	endedSessions.value += 1;
-	endRenewal();
+/** Tells the other tabs that the service has started a session. */
+export function remember(user: string, isKey = false) {
+	const session: Stored = { user, isKey, id: crypto.randomUUID() };
+	localStorage.setItem(STORED, JSON.stringify(session));
 }
 
 /** Loads the signed-in user again after a change. */
 export async function reloadMe() {
 	const session = endedSessions.value;
 	const user = await api.users.get({ user: "@me" });
-	if (session === endedSessions.value) me.value = user;
+	if (session !== endedSessions.value) return user;
+	// Another tab has signed somebody in, and hasn't told it yet.
+	if (stored()?.user !== user.uuid) remember(user.uuid, isWithKey());
+	if (!isReplaced()) me.value = user;
 	return user;
 }
 
-const userOf = (key: string) => new Tenantry({ ...OPTIONS, key }).users.get({ user: "@me" });
+/** The user of a key or, without one, of the cookie. */
+const userOf = (key?: string) =>
+	new Tenantry({ ...OPTIONS, key, fetch: counted }).users.get({ user: "@me" });
 
 /**
- * Returns the user of this tab's session; undefined if there is none, or if the service rejects its
- * key.
+ * Returns the user of the browser's session; undefined if there is none, or if it has ended.
  */
-async function currentUser() {
+export async function currentUser() {
 	if (!isSignedIn.value) return undefined;
 	try {
 		return me.value ?? (await reloadMe());
@@ -178,88 +219,91 @@ async function currentUser() {
 }
 
 /**
- * Continues the session with another key of the same user, unless the user has left the page in the
+ * Shows the pages of the session that the service has just started.
+ * @throws {Error} if the browser hasn't kept the cookie
+ */
+export async function enter({ isKey = false } = {}) {
+	const user = await userOf().catch((error: unknown) => {
+		if (!(error instanceof TenantryError && error.status === 401)) throw error;
+		throw new Error(
+			"Your browser didn't keep the session. Open the console with https, and allow cookies.",
+		);
+	});
+	if (me.value && me.value.uuid !== user.uuid) forget();
+	remember(user.uuid, isKey);
+	me.value = user;
+	isSignedIn.value = true;
+	signInNotice.value = "";
+	endRenewal();
+}
+
+/** Puts the key into the cookie, after the session that it had. */
+async function useKey(key: string) {
+	if (stored()) await new Tenantry({ ...OPTIONS, fetch: counted }).signIn.end();
+	await new Tenantry({ ...OPTIONS, key, fetch: counted }).signIn.useKey();
+	await enter({ isKey: true });
+}
+
+/**
+ * Continues the session with a key of the same user, unless the user has left the page in the
  * meantime.
  * @throws {TenantryError} if the key is invalid
  * @throws {Error} if the key is another user's
  */
-export async function continueWith(key: string, { isByMail = false } = {}) {
+export async function continueWith(key: string) {
 	const session = endedSessions.value;
 	const user = await userOf(key);
 	if (session !== endedSessions.value) return;
 	if (user.uuid !== me.value?.uuid)
 		throw new Error(`To sign in as ${user.email}, close this page first.`);
-	remember(key, isByMail);
-	me.value = user;
+	await useKey(key);
 }
 
+/** Whose session ends, and who is signed in then. */
+export type Change = { current: Me; next: { email: string; organization: string | undefined } };
+
 /**
- * Signs in with a key. Returns false if the user keeps the session that this tab has.
- * @param mayReplace asks whether `next` may take the place of `current`, whose session lasts
+ * Signs in with a key, unless the user keeps the session that the browser has.
+ * @param mayReplace asks whether another user's session may take the place of the current one
  * @throws {TenantryError} if the key is invalid
  */
-export async function signIn(
-	key: string,
-	mayReplace: (next: Me, current: Me) => Promise<boolean>,
-	{ isByMail = false } = {},
-) {
+export async function signIn(key: string, mayReplace: (change: Change) => Promise<boolean>) {
 	const next = await userOf(key);
-	while (isSignedIn.value && sessionStorage.getItem(STORED) !== key) {
-		const current = await currentUser();
-		if (!current) continue;
-		if (!(await mayReplace(next, current))) return false;
-		await signOut();
-	}
-	if (!isSignedIn.value) remember(key, isByMail);
-	me.value = next;
-	signInNotice.value = "";
-	return true;
+	const organization = organizationOf(next)?.name;
+	const current = await currentUser();
+	const isOther = current && current.uuid !== next.uuid;
+	if (isOther && !(await mayReplace({ current, next: { email: next.email, organization } })))
+		return;
+	await useKey(key);
 }
 
-/**
- * The channel on which a tab sends its key, after signing in by mail, to tabs whose session has
- * ended.
- */
-const CHANNEL = "tenantry.session";
-
-/** Sends a new key to the tabs that wait for one. */
-export function shareKey(key: string) {
-	const channel = new BroadcastChannel(CHANNEL);
-	channel.postMessage(key);
-	channel.close();
-}
-
-/**
- * Calls `use` when the user has signed in by mail in another tab. Returns a function that stops
- * listening.
- */
-export function awaitKey(use: (key: string) => void) {
-	const channel = new BroadcastChannel(CHANNEL);
-	channel.onmessage = ({ data }) => use(String(data));
-	return () => channel.close();
-}
-
-/** Revokes a key. One that no longer exists counts as revoked. */
-export async function revoke(key: string | undefined) {
-	const client = new Tenantry({ ...OPTIONS, key, fetch: counted });
-	try {
-		await client.personalApiKeys.revoke({ id: "@current" });
-	} catch (error) {
-		if (!(error instanceof TenantryError && [401, 404].includes(error.status))) throw error;
-	}
-}
-
-/** Revokes the key of this session and removes it. */
-export async function revokeAndSignOut() {
-	await revoke(sessionStorage.getItem(STORED) ?? undefined);
+/** Signs out, in all tabs. A key isn't revoked, because programs may use it too. */
+export async function signOut({ isRevoked = false } = {}) {
+	const isKept = isWithKey() && !isRevoked;
+	await api.signIn.end();
+	localStorage.removeItem(STORED);
 	forget();
-	signInNotice.value = "You are signed out, and the key of this session is revoked.";
+	signInNotice.value = isKept
+		? "You are signed out. Your key still works, because it was removed here but not revoked."
+		: "You are signed out.";
 }
 
-/** Ends the session. A pasted key isn't revoked, because programs may use it too. */
-export async function signOut() {
-	if (isByMail()) return revokeAndSignOut();
-	forget();
-	signInNotice.value =
-		"You are signed out. Your key still works, because it was removed here but not revoked.";
-}
+/** Follows what happens to the session in other tabs. */
+addEventListener("storage", ({ key }) => {
+	// Without a key, everything was removed.
+	if (key !== STORED && key !== null) return;
+	if (!stored()) {
+		if (!isSignedIn.value) return;
+		forget();
+		signInNotice.value = "You signed out in another tab.";
+		return;
+	}
+	isOthers.value = isReplaced();
+	if (isOthers.value) renewal.value ??= Promise.withResolvers();
+	else {
+		// On the sign-in page, or while the page waits for its user.
+		isSignedIn.value = true;
+		signInNotice.value = "";
+		endRenewal();
+	}
+});

@@ -84,7 +84,7 @@ export async function findInvitation(c: Context<App>, token: string) {
 	const [caller] = callers;
 	const key = caller && toKey(caller);
 	if (hash) await checkKey(c, key);
-	if (key) await idempotency?.check({ key, is_session: caller.is_session ?? false }, used?.[0]);
+	if (key) await idempotency?.check({ key, is_session: caller.is_session }, used?.[0]);
 	const [invite] = invitations;
 	if (!invite) throw await countFailure(c, notFound());
 	return { db, hash, key, invite };

@@ -1,6 +1,9 @@
+import type { Context } from "hono";
 import { safeRetries } from "../../access/idempotency.ts";
 import { body, query } from "../../access/valid.ts";
 import { authenticate } from "../../auth/authenticate.ts";
+import { inCookie } from "../../auth/cookie.ts";
+import type { App } from "../../env.ts";
 import { orNotFound } from "../../http/errors.ts";
 import { page } from "../../http/page.ts";
 import { created, noContent, ok, paginated, router } from "../../http/router.ts";
@@ -40,9 +43,12 @@ export default router()
 		return c.body(null, 204);
 	});
 
+const hasKey = (c: Context<App>) =>
+	c.req.header("authorization") !== undefined || inCookie(c) !== undefined;
+
 /** Routes for the holder of an invite's link, with or without a key. */
 export const acceptance = router()
-	.use("*", (c, next) => (c.req.header("authorization") ? authenticate(c, next) : next()))
+	.use("*", (c, next) => (hasKey(c) ? authenticate(c, next) : next()))
 	.use("*", safeRetries)
 	.get("/:token", ok(Invitation), async (c) => c.json(await preview(c, c.req.param("token"))))
 	.post(

@@ -1,4 +1,4 @@
-import { and, eq, sql } from "drizzle-orm";
+import { and, eq, isNull, sql } from "drizzle-orm";
 import { v7 } from "uuid";
 import type * as z from "zod";
 import { removeRow } from "../../access/remove.ts";
@@ -21,7 +21,6 @@ import {
 	assertMayGrant,
 	checkExpiry,
 	checkRestrictions,
-	type Grants,
 	grantsOf,
 	mayLast,
 	restrictions,
@@ -36,12 +35,13 @@ const select = ({ db }: Tenant) => db.select().from(personalApiKeys);
 
 type Row = Awaited<ReturnType<typeof select>>[number];
 
+/** WHERE clause: the owner's keys, without those of sessions. */
+const isOwned = ({ user_id }: Owner) =>
+	and(eq(personalApiKeys.user_id, user_id), isNull(personalApiKeys.session));
+
 /** WHERE clause: the owner's key with this id; `@current` is the key in use. */
-export const byId = ({ key }: Tenant, { user_id }: Owner, id: string) =>
-	and(
-		eq(personalApiKeys.user_id, user_id),
-		eq(personalApiKeys.id, id === "@current" ? key.id : id.toLowerCase()),
-	);
+export const byId = ({ key }: Tenant, owner: Owner, id: string) =>
+	and(isOwned(owner), eq(personalApiKeys.id, id === "@current" ? key.id : id.toLowerCase()));
 
 /** Returns the id of the owner's user. Throws 404 if there is no such owner. */
 export async function findOwner(tenant: Tenant, owner: Owner) {
@@ -54,7 +54,7 @@ export async function list(tenant: Tenant, owner: Owner, page: Page) {
 	const keys = ({ id }: Row) => [id];
 	const [rows, [counted], [user]] = await tenant.read(
 		...paged(tenant.db, page, () => select(tenant).$dynamic(), {
-			where: eq(personalApiKeys.user_id, owner.user_id),
+			where: isOwned(owner),
 			by: [personalApiKeys.id],
 			keys,
 			total: countOf(owner),
@@ -106,8 +106,8 @@ function tellOwner(
 }
 
 /** SQL for the number of the owner's keys. */
-const countOf = ({ user_id }: Owner) =>
-	sql<number>`(select count(*) from ${personalApiKeys} where ${eq(personalApiKeys.user_id, user_id)})`;
+const countOf = (owner: Owner) =>
+	sql<number>`(select count(*) from ${personalApiKeys} where ${isOwned(owner)})`;
 
 /** Returns the fields of a body, with the projects under one name. */
 function fieldsOf<B extends z.infer<typeof Update>>(body: B, { isServiceAccount }: Owner) {
@@ -194,12 +194,6 @@ async function checkLockout(tenant: Tenant, id: string, allowed_ips: string[] | 
 		);
 }
 
-/** @throws 400 if the key is the key of a session and would last longer */
-function checkSession({ is_session, expires_at: end }: Row, { expires_at }: Grants) {
-	if (is_session && end !== null && (expires_at === null || expires_at > end))
-		throw invalid("expires_at", "The expiry of a session can't be extended.");
-}
-
 export const update = (tenant: Tenant, owner: Owner, id: string, given: z.infer<typeof Update>) =>
 	retry(async () => {
 		const { attr, body } = fieldsOf(given, owner);
@@ -213,7 +207,6 @@ export const update = (tenant: Tenant, owner: Owner, id: string, given: z.infer<
 		const { label, ...access } = body;
 		const granted = grantsOf(body, row);
 		if (changes(row, access).length > 0) await assertMayGrant(tenant, granted);
-		checkSession(row, granted);
 		checkRestrictions("scoped_organizations", body.scoped_organizations, organizations);
 		checkRestrictions(attr, body.scoped_projects, visibleProjects);
 		await checkLockout(tenant, row.id, body.allowed_ips);

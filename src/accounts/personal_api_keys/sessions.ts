@@ -1,8 +1,9 @@
-import { and, eq, ne, sql } from "drizzle-orm";
+import { and, eq, isNotNull, ne, sql } from "drizzle-orm";
+import { currentOrganization } from "../../access/visible.ts";
 import { type Database, inList } from "../../db/client.ts";
 import { personalApiKeys } from "../../db/schema/personal_api_keys.ts";
 
-/* Ending the sessions of a user whose second factor changes (docs/keys.md#the-second-factor). */
+/* The keys of sessions (docs/keys.md#signing-in). */
 
 /** The keys of the sessions of a user. */
 type Sessions = {
@@ -14,7 +15,7 @@ type Sessions = {
 const theirs = ({ user_id, kept }: Sessions) =>
 	and(
 		eq(personalApiKeys.user_id, user_id),
-		eq(personalApiKeys.is_session, true),
+		isNotNull(personalApiKeys.session),
 		kept === undefined ? undefined : ne(personalApiKeys.id, kept),
 	);
 
@@ -27,6 +28,33 @@ export const select = (db: Database, sessions: Sessions) =>
 		})
 		.from(personalApiKeys)
 		.where(theirs(sessions));
+
+/** Selects the session whose key has this hash. */
+export const selectByHash = (db: Database, hash: string) =>
+	db
+		.select({
+			id: personalApiKeys.id,
+			label: personalApiKeys.label,
+			hash: personalApiKeys.hash,
+			user_id: personalApiKeys.user_id,
+		})
+		.from(personalApiKeys)
+		.where(and(eq(personalApiKeys.hash, hash), isNotNull(personalApiKeys.session)));
+
+/** Returns the log entry of a session that its user ends. */
+export const endEntry = (
+	{ id, label, user_id }: Awaited<ReturnType<typeof selectByHash>>[number],
+	job: string,
+) => ({
+	activity: "deleted" as const,
+	scope: "Session" as const,
+	item_id: id,
+	name: label,
+	user_id,
+	organization: currentOrganization(user_id),
+	project: null,
+	trigger: { job },
+});
 
 /** SQL condition: there are no sessions besides these, which were selected. */
 export const areAll = (sessions: Sessions, ids: string[]) => sql`not exists (

@@ -45,8 +45,7 @@ export const toPersonalApiKey = (
 		user_id: __,
 		version: ___,
 		expiry_notified_for: ____,
-		is_session: _____,
-		session: ______,
+		session: _____,
 		...row
 	}: typeof personalApiKeys.$inferSelect,
 	value: string | null = null,

@@ -6,18 +6,18 @@ import { addressOf } from "../../auth/addresses.ts";
 import { cache, evict, newKey, toRecord } from "../../auth/keys.ts";
 import type { App } from "../../env.ts";
 import { invalid, orNotFound } from "../../http/errors.ts";
-import { MAX_KEYS, toPersonalApiKey } from "../personal_api_keys/shape.ts";
 import { type Proof, prove } from "../two_factor/proof.ts";
 import { newRecoveryCodes, rowsOf } from "../two_factor/recovery_codes.ts";
 import { factorEnabled, mailChange } from "../users/mails.ts";
 import { tellOwners } from "./break_glass.ts";
+import { setKey } from "./cookie.ts";
 import { findSignIn, type SignIn } from "./find.ts";
 import { chooseRemoved, setsUpFactor, signingIn } from "./session.ts";
 import type { complete as Body, SignedIn } from "./shape.ts";
 
 /**
- * Signs in: uses the link, and creates a key. If another request changes what was checked before
- * the write, nothing is written and the checks run again.
+ * Signs in: uses the link, and creates a session, whose cookie the response sets. If another
+ * request changes what was checked before the write, nothing is written and the checks run again.
  * @throws 400 if a code is missing or wrong, 429 after too many wrong codes, 409 if other requests
  * interfered each time, and the errors of `findSignIn`
  */
@@ -25,10 +25,7 @@ export const complete = (c: Context<App>, { token, code }: z.infer<typeof Body>)
 	retry(async () => {
 		const signIn = await findSignIn(c, token, code);
 		const proof = await checkFactor(c.env, signIn, code);
-		const removed = chooseRemoved(signIn, proof);
-		if (signIn.keys.length - removed.length >= MAX_KEYS)
-			throw invalid(null, `You have ${MAX_KEYS} API keys. Revoke one of them, then sign in.`);
-		return write(c, signIn, proof, removed);
+		return write(c, signIn, proof, chooseRemoved(signIn, proof));
 	});
 
 export const codeRequired = () =>
@@ -70,20 +67,22 @@ async function write(
 	const { value, columns: key } = await newKey();
 	const recovery_codes = setsUpFactor(signIn, proof) ? newRecoveryCodes() : null;
 	const newCodes = await rowsOf(c.env, user.id, recovery_codes ?? []);
-	const write = signingIn(signIn, { key, proof, removed, newCodes });
+	const write = signingIn(signIn, {
+		...{ key, proof, removed, newCodes },
+		address: addressOf(c),
+		user_agent: c.req.header("user-agent"),
+	});
 	const { users, keys } = await commit(c.env, db, write, c);
 	const row = orNotFound(keys[0]);
+	const { replaced } = signIn;
 	await Promise.all([
 		cache(c.env, row.hash, toRecord(row)),
-		...removed.map(({ hash }) => evict(c.env, hash)),
+		...[...removed, ...(replaced ? [replaced] : [])].map(({ hash }) => evict(c.env, hash)),
 	]);
 	const { broken_glass } = signIn.link;
 	if (broken_glass) c.executionCtx.waitUntil(tellOwners(c.env, user, broken_glass, addressOf(c)));
 	if (recovery_codes)
 		c.executionCtx.waitUntil(mailChange(c.env, user.id, factorEnabled, addressOf(c)));
-	return {
-		user: orNotFound(users[0]),
-		personal_api_key: toPersonalApiKey(row, value),
-		recovery_codes,
-	};
+	setKey(c, value, row.max_minutes * 60);
+	return { user: orNotFound(users[0]), recovery_codes };
 }

@@ -2,8 +2,10 @@ import { and, eq, sql } from "drizzle-orm";
 import type { Context } from "hono";
 import { currentOrganization } from "../../access/visible.ts";
 import { countFailure } from "../../auth/addresses.ts";
+import { inCookie } from "../../auth/cookie.ts";
 import { digest } from "../../auth/keys.ts";
 import { runBatch } from "../../db/client.ts";
+import { organizations } from "../../db/schema/organizations.ts";
 import { personalApiKeys } from "../../db/schema/personal_api_keys.ts";
 import { signIns } from "../../db/schema/sign_in.ts";
 import { twoFactors } from "../../db/schema/two_factor.ts";
@@ -11,6 +13,7 @@ import { users } from "../../db/schema/users.ts";
 import { connect } from "../../db/session.ts";
 import type { App } from "../../env.ts";
 import { invalid, throttled } from "../../http/errors.ts";
+import { selectByHash as selectSession } from "../personal_api_keys/sessions.ts";
 import { countAttempt, type Factor, factorColumns } from "../two_factor/proof.ts";
 import { userColumns } from "../users/shape.ts";
 import {
@@ -37,7 +40,8 @@ export async function findSignIn(c: Context<App>, token: string, code?: string) 
 	const byToken = eq(signIns.token_hash, await digest(token));
 	const user_id = sql<number>`(select ${signIns.user_id} from ${signIns} where ${and(byToken, isOpen())})`;
 	const hasCode = code !== undefined;
-	const { attempt, linkAttempt, links, keys } = await runBatch(db, {
+	const cookie = inCookie(c);
+	const { attempt, linkAttempt, links, keys, replaced } = await runBatch(db, {
 		attempt: hasCode ? countAttempt(db, user_id, sql`true`) : undefined,
 		linkAttempt: hasCode
 			? db
@@ -49,18 +53,23 @@ export async function findSignIn(c: Context<App>, token: string, code?: string) 
 		links: db
 			.select({
 				id: signIns.id,
+				method: signIns.method,
+				connection: signIns.connection,
 				is_open: sql`(${and(isOpen(), users.is_active, sql`not ${users.is_service_account}`)})`
 					.mapWith(Boolean)
 					.as("is_open"),
 				attempts: sql<number>`${signIns.attempts}`.as("link_attempts"),
-				method: signIns.method,
-				connection: signIns.connection,
 				has_factor: signIns.has_factor,
 				sso: ssoOf(sql`${users.email}`, signIns.connection).as("sso"),
 				broken_glass: brokenGlassOf(sql`${users.email}`, signIns.connection).as("broken_glass"),
 				is_required: needsFactor(signIns).mapWith(Boolean).as("is_required"),
 				organization_id: sql<number | null>`${currentOrganization(signIns.user_id)}`.as(
 					"organization_id",
+				),
+				organization_name: sql<
+					string | null
+				>`(select ${organizations.name} from ${organizations} where ${organizations.id} = ${currentOrganization(signIns.user_id)})`.as(
+					"organization_name",
 				),
 				user: userColumns,
 				...factorColumns,
@@ -75,11 +84,13 @@ export async function findSignIn(c: Context<App>, token: string, code?: string) 
 				label: personalApiKeys.label,
 				hash: personalApiKeys.hash,
 				expires_at: personalApiKeys.expires_at,
-				is_session: personalApiKeys.is_session,
+				session: personalApiKeys.session,
 			})
 			.from(personalApiKeys)
 			.where(eq(personalApiKeys.user_id, user_id))
 			.orderBy(personalApiKeys.id),
+		/** The session that the browser has. */
+		replaced: cookie ? selectSession(db, await digest(cookie)) : undefined,
 	});
 	const [link] = links;
 	const mayTry = hasCode
@@ -93,7 +104,15 @@ export async function findSignIn(c: Context<App>, token: string, code?: string) 
 		user_id: user.id,
 		...{ secret, enabled_at, last_step, attempts_since, digests },
 	};
-	return { db, link, user, factor, keys, isCounted: (attempt ?? []).length > 0 };
+	return {
+		db,
+		link,
+		user,
+		factor,
+		keys,
+		replaced: replaced?.[0],
+		isCounted: (attempt ?? []).length > 0,
+	};
 }
 
 /** Limits requests with a link to the same rate as requests with a key. */

@@ -1,6 +1,6 @@
 import { describe, type OpenApi } from "../../http/openapi.ts";
 import type signIn from "./routes.ts";
-import { complete, request, SignedIn, SignInRequested, setUp } from "./shape.ts";
+import { complete, link, request, SignedIn, SignInPreview, SignInRequested } from "./shape.ts";
 
 const EXPIRED =
 	"The token is unknown, older than 15 minutes or used, or five codes were sent with it.";
@@ -11,7 +11,7 @@ export default {
 	tag: {
 		name: "Signing in",
 		description:
-			"How a person without a key gets one: with a link by mail and, if they have one or one of their organizations requires it, a second factor. These operations require no key.",
+			"How a person signs in to the console: with a link by mail and, if they have one or one of their organizations requires it, a second factor; or with a key. These operations are for the console: programs use API keys.",
 	},
 	operations: {
 		"POST /": {
@@ -20,6 +20,13 @@ export default {
 			description:
 				"Mails a link to the user with this address. It works once and expires after 15 minutes. The response is the same for every address, even if it is unknown, its user is deactivated, or its user already got five mails within an hour and can still use one of their links. If the address's domain enforces single sign-on, the mail says so instead. An IP address, or the first 64 bits of an IPv6 address, can request ten links a minute; more are a 429.",
 			errors: { invalid_input: "The operator hasn't set up mail." },
+		},
+		"POST /preview": {
+			id: "previewSignIn",
+			summary: "See whom a link signs in",
+			description:
+				"Returns the user of a link, so that the console can ask before the link ends the session of somebody else. Doesn't use up the link.",
+			errors: { expired: EXPIRED, sso_required: SSO },
 		},
 		"POST /two_factor": {
 			id: "beginSignInTwoFactor",
@@ -36,7 +43,7 @@ export default {
 			id: "completeSignIn",
 			summary: "Sign in",
 			description:
-				"Requires the token of a link, and a code if the user needs a second factor. Creates a key with the label Console and the scope `*` that expires after twelve hours. Only this response shows its `value`. You can list and revoke it like any other key. Uses up the link and the user's other links. Deletes expired sessions and, if the user has 25 keys, the oldest session; if it sets up the second factor, all other sessions. If the email address was never proved before, all earlier keys of the user are revoked. An error doesn't use up the link. A link allows five codes, and a user ten wrong codes an hour; more are a 429.",
+				"For the console. Requires the token of a link, and a code if the user needs a second factor. Starts a session with the scope `*`, and sets its cookie, which works only for pages of this service: programs use API keys. Uses up the link and the user's other links. Ends the session that the browser had before. Deletes expired sessions and, if the user has 25 sessions, the oldest; if it sets up the second factor, all other sessions. If the email address was never proved before, all earlier keys of the user are revoked. An error doesn't use up the link. A link allows five codes, and a user ten wrong codes an hour; more are a 429. Pages of other origins get a 403.",
 			errors: {
 				expired: EXPIRED,
 				sso_required: SSO,
@@ -44,8 +51,19 @@ export default {
 				two_factor_setup_required:
 					"An organization of the user requires a second factor, and the user has none. Set it up with `beginSignInTwoFactor`.",
 				invalid_code: "The code is wrong, or was used before.",
-				invalid_input: "The user has 25 keys, and none of them is one of a session.",
 			},
+		},
+		"POST /key": {
+			id: "useSignInKey",
+			summary: "Sign in with a key",
+			description:
+				"For the console. Sets the cookie to the key in the header `Authorization`, whose scopes and restrictions stay, until it expires or is revoked. Without an expiry date, the cookie lasts until the browser is closed. Pages of other origins get a 403.",
+		},
+		"POST /end": {
+			id: "endSignIn",
+			summary: "Sign out",
+			description:
+				"For the console. Removes the cookie, and ends its session. A key that was used to sign in stays. Only pages of this service can do this; other requests get a 403.",
 		},
 	},
 } satisfies OpenApi<typeof signIn>;
@@ -56,7 +74,12 @@ describe(request, { email: "The address of the user, in any case." });
 
 describe(SignInRequested, { detail: "What happens next, as text for people." });
 
-describe(setUp, { token: TOKEN });
+describe(link, { token: TOKEN });
+
+describe(SignInPreview, {
+	email: "The address of the user.",
+	organization_name: "The name of the user's current organization; null if there is none.",
+});
 
 describe(complete, {
 	token: TOKEN,
@@ -65,7 +88,6 @@ describe(complete, {
 
 describe(SignedIn, {
 	user: "Who has signed in.",
-	personal_api_key: "The key of the session. Its `value` is shown only here.",
 	recovery_codes:
 		"Ten codes, each of which works once in place of a code of the app, if the second factor was set up with this request; else null. They are shown only here.",
 });

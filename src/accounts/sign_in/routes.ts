@@ -1,10 +1,14 @@
 import { createMiddleware } from "hono/factory";
+import { asCaller } from "../../access/middleware.ts";
+import { anyKey } from "../../access/scopes.ts";
 import { addressOf } from "../../auth/addresses.ts";
+import { authenticateKey } from "../../auth/authenticate.ts";
 import type { App } from "../../env.ts";
 import { throttled } from "../../http/errors.ts";
-import { accepted, ok, router } from "../../http/router.ts";
+import { accepted, noContent, ok, router } from "../../http/router.ts";
 import { body } from "../../http/valid.ts";
 import { TwoFactorSetup } from "../two_factor/shape.ts";
+import { sameOrigin } from "./cookie.ts";
 import * as shape from "./shape.ts";
 
 /** Returns 429 after too many requests for links from an IP address, or a /64 of IPv6 addresses. */
@@ -30,11 +34,25 @@ export default router()
 			return c.json(requestLink(c, c.req.valid("json").email), 202);
 		},
 	)
-	.post("/two_factor", ok(TwoFactorSetup), body(shape.setUp, nothing), async (c) => {
+	.post("/preview", ok(shape.SignInPreview), body(shape.link, nothing), async (c) => {
+		const { preview } = await import("./preview.ts");
+		return c.json(await preview(c, c.req.valid("json").token));
+	})
+	.post("/two_factor", ok(TwoFactorSetup), body(shape.link, nothing), async (c) => {
 		const { setUp } = await import("./set_up.ts");
 		return c.json(await setUp(c, c.req.valid("json").token));
 	})
-	.post("/complete", ok(shape.SignedIn), body(shape.complete, nothing), async (c) => {
+	.post("/complete", ok(shape.SignedIn), sameOrigin, body(shape.complete, nothing), async (c) => {
 		const { complete } = await import("./complete.ts");
 		return c.json(await complete(c, c.req.valid("json")));
+	})
+	.post("/key", noContent(), sameOrigin, authenticateKey, anyKey, asCaller, async (c) => {
+		const { useKey } = await import("./key.ts");
+		await useKey(c);
+		return c.body(null, 204);
+	})
+	.post("/end", noContent(), sameOrigin, async (c) => {
+		const { end } = await import("./end.ts");
+		await end(c);
+		return c.body(null, 204);
 	});

@@ -1,16 +1,15 @@
-import { and, eq, sql } from "drizzle-orm";
+import { and, eq, getTableColumns, isNotNull, sql } from "drizzle-orm";
 import { v7 } from "uuid";
+import { expiryOf, maxMinutes } from "../../auth/lifetime.ts";
 import { assertExists, assertThat } from "../../db/assertion.ts";
 import { inList } from "../../db/client.ts";
 import type { ActivityOf, Kind } from "../../db/event_types.ts";
-import { iso, now } from "../../db/now.ts";
+import { now } from "../../db/now.ts";
 import { personalApiKeys } from "../../db/schema/personal_api_keys.ts";
 import { signIns } from "../../db/schema/sign_in.ts";
 import { recoveryCodes, twoFactors } from "../../db/schema/two_factor.ts";
 import { users } from "../../db/schema/users.ts";
-import { HOUR_MS } from "../../lib/durations.ts";
-import { areAll } from "../personal_api_keys/sessions.ts";
-import { MAX_KEYS } from "../personal_api_keys/shape.ts";
+import { areAll, endEntry } from "../personal_api_keys/sessions.ts";
 import { afterUse, isEnabled, isFactorOf, isUnused, type Proof } from "../two_factor/proof.ts";
 import { userColumns } from "../users/shape.ts";
 import { brokenGlass } from "./break_glass.ts";
@@ -21,8 +20,11 @@ import { isOpen, needsFactor, ssoOf } from "./rules.ts";
 
 const LABEL = "Console";
 
-/** How long the key of a session is valid. */
-const SESSION_MS = 12 * HOUR_MS;
+/** How many sessions a user can have. */
+const MAX_SESSIONS = 25;
+
+/** The longest `User-Agent` that is stored. Those of browsers have some 100 characters. */
+const MAX_USER_AGENT_CHARACTERS = 300;
 
 type Key = SignIn["keys"][number];
 
@@ -31,25 +33,31 @@ export const setsUpFactor = ({ factor }: SignIn, proof: Proof | undefined) =>
 	proof !== undefined && factor.enabled_at === null;
 
 /**
- * Returns the keys that are removed when the user signs in: those of expired sessions, and those of
- * the oldest other sessions if the user has too many keys. If the second factor is set up: those of
- * all other sessions. If the user's email address hasn't been verified: all keys, because they may
- * belong to someone else.
+ * Returns the keys that are removed when the user signs in: those of expired sessions, and of the
+ * oldest sessions if the user has too many. If the second factor is set up: those of all other
+ * sessions. If the user's email address hasn't been verified: all keys, because they may belong to
+ * someone else.
  */
 export function chooseRemoved(signIn: SignIn, proof: Proof | undefined): Key[] {
 	const { keys, user } = signIn;
 	if (!user.is_email_verified) return keys;
-	if (setsUpFactor(signIn, proof)) return keys.filter(({ is_session }) => is_session);
-	const isOver = ({ is_session, expires_at }: Key) =>
-		is_session && expires_at !== null && expires_at <= now();
-	const over = keys.filter(isOver);
-	const left = keys.filter((key) => !isOver(key));
-	const tooMany = Math.max(0, left.length - MAX_KEYS + 1);
-	return [...over, ...left.filter(({ is_session }) => is_session).slice(0, tooMany)];
+	const sessions = keys.filter(({ session }) => session !== null);
+	if (setsUpFactor(signIn, proof)) return sessions;
+	const isOver = ({ expires_at }: Key) => expires_at !== null && expires_at <= now();
+	const current = sessions.filter((session) => !isOver(session));
+	const tooMany = Math.max(0, current.length - MAX_SESSIONS + 1);
+	return [...sessions.filter(isOver), ...current.slice(0, tooMany)];
 }
+
+/** Returns the session that the browser had before, unless it is one of `removed`. */
+const otherReplaced = ({ replaced }: SignIn, removed: Key[]) =>
+	replaced && !removed.some(({ id }) => id === replaced.id) ? replaced : undefined;
 
 type New = {
 	key: { hash: string; mask_value: string };
+	/** The caller's IP address and browser. */
+	address: string | undefined;
+	user_agent: string | undefined;
 	/** undefined: no second factor was needed. */
 	proof: Proof | undefined;
 	removed: Key[];
@@ -61,8 +69,12 @@ type New = {
 function stillAllowed(signIn: SignIn, { proof, removed }: New) {
 	const { link, user, factor } = signIn;
 	const ids = removed.map(({ id }) => id);
-	const kept = sql`(select count(*) from ${personalApiKeys}
-		where ${personalApiKeys.user_id} = ${user.id} and not ${inList(personalApiKeys.id, ids)})`;
+	const isKept = and(
+		eq(personalApiKeys.user_id, user.id),
+		sql`not ${inList(personalApiKeys.id, ids)}`,
+		user.is_email_verified ? isNotNull(personalApiKeys.session) : undefined,
+	);
+	const kept = sql`(select count(*) from ${personalApiKeys} where ${isKept})`;
 	const isActive = and(
 		eq(users.id, user.id),
 		eq(users.is_active, true),
@@ -77,13 +89,14 @@ function stillAllowed(signIn: SignIn, { proof, removed }: New) {
 			: link.has_factor
 				? undefined
 				: sql`not ${isEnabled(user.id)}`,
-		sql`${kept} < ${user.is_email_verified ? MAX_KEYS : 1}`,
+		sql`${kept} < ${user.is_email_verified ? MAX_SESSIONS : 1}`,
 		setsUpFactor(signIn, proof) ? areAll({ user_id: user.id }, ids) : undefined,
 	)}`;
 }
 
 function entriesOf(signIn: SignIn, { proof, removed }: New, key_id: string) {
 	const { link, user } = signIn;
+	const replaced = otherReplaced(signIn, removed);
 	const entry = (kind: Kind, item_id: string, name: string) => ({
 		...kind,
 		item_id,
@@ -95,13 +108,18 @@ function entriesOf(signIn: SignIn, { proof, removed }: New, key_id: string) {
 	});
 	const ofFactor = (activity: ActivityOf<"TwoFactor">) =>
 		entry({ scope: "TwoFactor", activity }, user.uuid, user.email);
-	const ofKey = (activity: ActivityOf<"PersonalApiKey">, id: string, label: string) =>
-		entry({ scope: "PersonalApiKey", activity }, id, label);
+	const ofSession = (activity: ActivityOf<"Session">, id: string, label: string) =>
+		entry({ scope: "Session", activity }, id, label);
 	return [
-		...removed.map(({ id, label }) => ofKey("deleted", id, label)),
+		...removed.map(({ id, label, session }) =>
+			session
+				? ofSession("deleted", id, label)
+				: entry({ scope: "PersonalApiKey", activity: "deleted" }, id, label),
+		),
+		...(replaced ? [endEntry(replaced, "sign_in")] : []),
 		...(setsUpFactor(signIn, proof) ? [ofFactor("enabled")] : []),
 		...(proof?.kind === "recovery_code" ? [ofFactor("recovery_code_used")] : []),
-		ofKey("created", key_id, LABEL),
+		ofSession("created", key_id, LABEL),
 		...(link.broken_glass ? [brokenGlass(user, link.broken_glass)] : []),
 	];
 }
@@ -131,14 +149,23 @@ export function signingIn(signIn: SignIn, made: New) {
 	const { key, proof, removed } = made;
 	const id = v7();
 	const removedIds = removed.map((each) => each.id);
+	const replaced = otherReplaced(signIn, removed);
+	const at = now();
 	const newKey = {
 		id,
 		user_id: user.id,
 		label: LABEL,
 		...key,
 		scopes: ["*"],
-		expires_at: iso(Date.now() + SESSION_MS),
-		is_session: true,
+		created_at: at,
+		last_used_at: at,
+		expires_at: expiryOf(user.id, sql`${at}`),
+		session: {
+			method: link.method,
+			connection: link.connection,
+			address: made.address ?? null,
+			user_agent: made.user_agent?.slice(0, MAX_USER_AGENT_CHARACTERS) ?? null,
+		},
 	};
 	return {
 		checks: [
@@ -156,6 +183,7 @@ export function signingIn(signIn: SignIn, made: New) {
 			db
 				.delete(personalApiKeys)
 				.where(and(eq(personalApiKeys.user_id, user.id), inList(personalApiKeys.id, removedIds))),
+			...(replaced ? [db.delete(personalApiKeys).where(eq(personalApiKeys.id, replaced.id))] : []),
 			db.insert(personalApiKeys).values(newKey),
 			db
 				.update(users)
@@ -165,7 +193,13 @@ export function signingIn(signIn: SignIn, made: New) {
 		entries: entriesOf(signIn, made, id),
 		answers: {
 			users: db.select(userColumns).from(users).where(eq(users.id, user.id)),
-			keys: db.select().from(personalApiKeys).where(eq(personalApiKeys.id, id)),
+			keys: db
+				.select({
+					...getTableColumns(personalApiKeys),
+					max_minutes: maxMinutes(user.id).as("max_minutes"),
+				})
+				.from(personalApiKeys)
+				.where(eq(personalApiKeys.id, id)),
 		},
 	};
 }

@@ -1,6 +1,5 @@
 import * as z from "zod";
 import { email, rawText } from "../../http/fields.ts";
-import { PersonalApiKey } from "../personal_api_keys/shape.ts";
 import { code } from "../two_factor/shape.ts";
 import { User } from "../users/shape.ts";
 
@@ -12,16 +11,19 @@ export const SignInRequested = z.object({ detail: z.string() }).meta({ id: "Sign
 /** The token in a link. */
 const token = () => rawText(100).min(1);
 
-export const setUp = z.object({ token: token() });
+export const link = z.object({ token: token() });
 
 export const complete = z.object({ token: token(), code: code().optional() });
 
-/** The user who has signed in, and the key of the session. */
+/** Who a link signs in, and their current organization. */
+export const SignInPreview = z
+	.object({ email: z.string(), organization_name: z.string().nullable() })
+	.meta({ id: "SignInPreview" });
+
+/** The user who has signed in. The session is in a cookie. */
 export const SignedIn = z
 	.object({
 		user: User,
-		/** Includes its value, which is shown only here. */
-		personal_api_key: PersonalApiKey,
 		/** Null unless the second factor was set up. */
 		recovery_codes: z.array(z.string()).nullable(),
 	})

@@ -6,7 +6,7 @@ import type { App } from "../../env.ts";
 import { enter } from "./enter.ts";
 import { SignInError } from "./problems.ts";
 import { Finished, type Started, type Verified } from "./shape.ts";
-import { keep, take } from "./state.ts";
+import { take } from "./state.ts";
 
 /** Redirects, without the response being stored anywhere. */
 export function redirectTo(c: Context<App>, path: string) {
@@ -20,20 +20,6 @@ export function redirectTo(c: Context<App>, path: string) {
  */
 export async function signInWith(c: Context<App>, who: Verified, _started: Started) {
 	return redirectTo(c, `/console/sign_in#token=${await enter(c, who)}`);
-}
-
-/**
- * Ends a sign-in whose provider sent its response with a POST, which has no cookie of ours: leads to
- * `GET /sso/finish`, where `finish` checks the cookie.
- * @param token of `begin`
- */
-export async function finishLater(
-	c: Context<App>,
-	token: string,
-	finished: { who: Verified; started: Started },
-) {
-	await keep(c, "finish", token, finished);
-	return redirectTo(c, `/sso/finish?token=${token}`);
 }
 
 /** Ends the sign-in that `finishLater` kept. */

@@ -1,6 +1,7 @@
 /**
- * Why a sign-in through a provider failed (docs/sign-on.md#when-a-sign-in-fails). The console has the words for
- * the person who signs in. The activity log has the code, and details for the admin.
+ * Why a sign-in through a provider failed (docs/sign-on.md#when-a-sign-in-fails). The
+ * console has the words for the person who signs in. The activity log has the code, and details for
+ * the admin.
  */
 export const PROBLEMS = [
 	"account_deactivated",
@@ -13,9 +14,11 @@ export const PROBLEMS = [
 	"linked_to_another",
 	"no_account",
 	"not_configured",
+	"not_started_here",
 	"provider_denied",
 	"provider_unavailable",
 	"too_many_attempts",
+	"unavailable",
 	"wrong_domain",
 ] as const;
 

@@ -33,3 +33,5 @@ export type Started = z.infer<typeof Started>;
 
 /** A sign-in that a provider has ended with a POST, which has no cookie. */
 export const Finished = z.object({ who: Verified, started: Started });
+
+export type Finished = z.infer<typeof Finished>;

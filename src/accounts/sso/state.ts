@@ -1,13 +1,14 @@
-import { and, eq, gt } from "drizzle-orm";
+import { and, eq, gt, sql } from "drizzle-orm";
 import type { Context } from "hono";
 import { deleteCookie, getCookie, setCookie } from "hono/cookie";
 import { digest, newToken } from "../../auth/keys.ts";
-import { runBatch } from "../../db/client.ts";
+import { insertWhere, runBatch } from "../../db/client.ts";
 import { iso, now } from "../../db/now.ts";
 import { signInStates } from "../../db/schema/sign_in.ts";
 import { connect } from "../../db/session.ts";
 import type { App } from "../../env.ts";
 import { MINUTE_MS } from "../../lib/durations.ts";
+import type { Finished, Started } from "./shape.ts";
 
 /*
  * What a sign-in remembers between two requests. It is found by a random token, which the provider
@@ -38,13 +39,74 @@ export async function keep(
 	await runBatch(db, { insertion: db.insert(signInStates).values(row) });
 }
 
+/** Gives the browser a token. */
+function hand(c: Context<App>, token: string) {
+	const { name, options } = cookieOf(c);
+	setCookie(c, name, token, { ...options, maxAge: STATE_MS / 1000 });
+}
+
 /** Stores `data` for this browser. Returns the token, which works for ten minutes. */
 export async function begin(c: Context<App>, kind: StateKind, data: Record<string, unknown>) {
 	const token = newToken();
 	await keep(c, kind, token, data);
-	const { name, options } = cookieOf(c);
-	setCookie(c, name, token, { ...options, maxAge: STATE_MS / 1000 });
+	hand(c, token);
 	return token;
+}
+
+/** SQL condition: the state of a token. */
+const isState = (hash: string, kind: StateKind) =>
+	and(eq(signInStates.hash, hash), eq(signInStates.kind, kind), gt(signInStates.expires_at, now()));
+
+/** SQL condition: the state is that of a sign-in through this connection. */
+const isOf = ({ connection }: Started) =>
+	eq(sql`${signInStates.data} ->> '$.started.connection'`, connection);
+
+/** A response of a provider that can be used once, and its end in milliseconds. */
+export type Once = { id: string; expires: number };
+
+/**
+ * Stores who the response of a SAML provider is about, for `/sso/finish`, which checks the cookie:
+ * requests that other sites post have none. One round trip.
+ * @param token of `begin`. If it is null, the provider started the sign-in, and this browser gets
+ * the token
+ * @returns the token; undefined if the sign-in is unknown or too old, or the response was used before
+ */
+export async function finishLater(
+	c: Context<App>,
+	token: string | null,
+	{ who, started }: Finished,
+	once: Once,
+) {
+	const { db } = connect(c, "first-primary");
+	const next = token ?? newToken();
+	const hash = await digest(next);
+	const used = await digest(once.id);
+	const isNew = sql`not exists (select 1 from ${signInStates} where ${signInStates.hash} = ${used})`;
+	const expires_at = iso(Date.now() + STATE_MS);
+	const finish = { kind: "finish", expires_at } as const;
+	const { kept } = await runBatch(db, {
+		kept: token
+			? db
+					.update(signInStates)
+					.set({
+						...finish,
+						data: sql`json_set(${signInStates.data}, '$.who', json(${JSON.stringify(who)}))`,
+					})
+					.where(and(isState(hash, "saml"), isNew, isOf(started)))
+					.returning({ hash: signInStates.hash })
+			: insertWhere(db, signInStates, { ...finish, hash, data: { who, started } }, isNew).returning(
+					{
+						hash: signInStates.hash,
+					},
+				),
+		used: db
+			.insert(signInStates)
+			.values({ hash: used, kind: "response", data: {}, expires_at: iso(once.expires) })
+			.onConflictDoNothing(),
+	});
+	if (kept.length === 0) return undefined;
+	if (token === null) hand(c, next);
+	return next;
 }
 
 /**
@@ -64,13 +126,11 @@ export async function take(
 		deleteCookie(c, name, options);
 	}
 	const { db } = connect(c, "first-primary");
-	const isIt = and(
-		eq(signInStates.hash, await digest(token)),
-		eq(signInStates.kind, kind),
-		gt(signInStates.expires_at, now()),
-	);
 	const { taken } = await runBatch(db, {
-		taken: db.delete(signInStates).where(isIt).returning({ data: signInStates.data }),
+		taken: db
+			.delete(signInStates)
+			.where(isState(await digest(token), kind))
+			.returning({ data: signInStates.data }),
 	});
 	return taken[0]?.data;
 }

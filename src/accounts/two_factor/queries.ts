@@ -121,7 +121,7 @@ type Ended = Awaited<ReturnType<typeof sessions.select>>;
 const entriesOf = ({ key }: Tenant, ended: Ended) =>
 	ended.map(({ id, label }) => ({
 		activity: "deleted" as const,
-		scope: "PersonalApiKey" as const,
+		scope: "Session" as const,
 		item_id: id,
 		name: label,
 		organization: currentOrganization(key.user_id),

@@ -1,7 +1,7 @@
 import { sql } from "drizzle-orm";
 import { index, integer, primaryKey, sqliteTable, text } from "drizzle-orm/sqlite-core";
 import { CURRENT_VERSION, FIRST_VERSION } from "../../http/versions.ts";
-import { boolean, created_at, id, list } from "./columns.ts";
+import { created_at, id, list } from "./columns.ts";
 import { users } from "./users.ts";
 
 /** How a session was started (docs/keys.md#signing-in). */
@@ -42,9 +42,7 @@ export const personalApiKeys = sqliteTable(
 			.$defaultFn(() => CURRENT_VERSION),
 		/** The `expires_at` for which the event `key.expiring` was last written. */
 		expiry_notified_for: text(),
-		/** Whether it was made by signing in (docs/keys.md#signing-in). */
-		is_session: boolean().notNull().default(false),
-		/** How the session was started; null for other keys. */
+		/** How the session was started; null for keys that aren't a session's. */
 		session: text({ mode: "json" }).$type<Session>(),
 	},
 	(t) => [
@@ -52,7 +50,9 @@ export const personalApiKeys = sqliteTable(
 		// For finding the keys for which the event is due.
 		index("personal_api_keys_expiring")
 			.on(t.expires_at)
-			.where(sql`expires_at is not null and expiry_notified_for is not expires_at`),
+			.where(
+				sql`session is null and expires_at is not null and expiry_notified_for is not expires_at`,
+			),
 	],
 );
 

@@ -32,12 +32,17 @@ import {
 import {
 	ask,
 	complete,
+	cookieOf,
+	enforce,
 	expired,
 	inDomain,
 	keysOf,
 	linkFor,
 	linksOf,
+	ofPage,
 	rejected,
+	SESSION,
+	signIn,
 	tokenIn,
 	verified,
 	verify,
@@ -55,7 +60,7 @@ const deactivate = ({ id }: { id: number }) =>
 	db.update(users).set({ is_active: false }).where(eq(users.id, id));
 
 describe("asking for a link", () => {
-	test("mails a link that makes a key of twelve hours, once", async () => {
+	test("mails a link that starts a session, once; only the cookie has its value", async () => {
 		const { owner, id } = await world();
 		await verify(owner);
 		const { mails } = await ask(owner.email);
@@ -63,29 +68,39 @@ describe("asking for a link", () => {
 		expect(mails[0]).toMatchObject({ to: owner.email, subject: "Sign in to Tenantry" });
 		expect(mails[0]?.text).toContain("https://app.tenantry.test/console/sign_in#token=");
 		const token = /#token=([\w-]+)/.exec(mails[0]?.text ?? "")?.[1] ?? "";
-		const { status, body } = await complete({ token });
-		expect(status).toBe(200);
-		expect(body).toEqual({
+		const headers = { "cf-connecting-ip": "192.0.2.7", "user-agent": "Browser/1" };
+		const done = await complete({ token }, { headers });
+		expect(done.status).toBe(200);
+		expect(done.body).toEqual({
 			user: expect.objectContaining({ id: owner.id, email: owner.email }),
-			personal_api_key: expect.objectContaining({
-				label: "Console",
-				scopes: ["*"],
-				scoped_organizations: [],
-				expires_at: new Date(Date.now() + 12 * HOUR).toISOString(),
-				value: expect.stringMatching(/^tnt_/),
-			}),
 			recovery_codes: null,
 		});
-		const key = body.personal_api_key.value;
-		const record = await env.KEYS.get(`key:${await digest(key)}`, "json");
-		expect(record).toMatchObject({ id: body.personal_api_key.id, user_id: owner.id });
+		const { name, value, attributes } = cookieOf(done);
+		expect([name, attributes.toSorted()]).toEqual([
+			"__Host-tenantry",
+			["HttpOnly", `Max-Age=${7 * 24 * 60 * 60}`, "Path=/", "SameSite=Lax", "Secure"],
+		]);
+		const record = await env.KEYS.get(`key:${await digest(value)}`, "json");
+		expect(record).toMatchObject({ user_id: owner.id });
 		expect(record).not.toHaveProperty("hash");
-		const mine = await call("GET", "/api/personal_api_keys/@current", { key });
-		expect(mine.body).toEqual({ ...body.personal_api_key, value: null, last_used_at: null });
-		expect((await call("GET", `/api/organizations/${id}`, { key })).status).toBe(200);
+		const [row] = (await keysOf(owner)).filter(({ session }) => session);
+		expect(row).toMatchObject({
+			...{ label: "Console", scopes: ["*"], scoped_organizations: [] },
+			expires_at: new Date(Date.now() + 12 * HOUR).toISOString(),
+			session: {
+				...{ method: "mail", connection: null },
+				...{ address: "192.0.2.7", user_agent: "Browser/1" },
+			},
+		});
+		const read = () => call("GET", `/api/organizations/${id}`, { headers: ofPage(value) });
+		expect((await read()).status).toBe(200);
 		expect(await complete({ token })).toMatchObject(expired);
-		expect((await call("DELETE", "/api/personal_api_keys/@current", { key })).status).toBe(204);
-		expect((await call("GET", "/api/users/@me", { key })).status).toBe(401);
+		const ended = await call("POST", "/api/sign_in/end", { headers: ofPage(value) });
+		expect([ended.status, cookieOf(ended)]).toMatchObject([
+			204,
+			{ name, value: "", attributes: expect.arrayContaining(["Max-Age=0", "Path=/", "Secure"]) },
+		]);
+		expect((await read()).status).toBe(401);
 	});
 
 	test("answers everybody alike, and mails only to people who can sign in", async () => {
@@ -173,12 +188,9 @@ describe("asking for a link", () => {
 	});
 
 	test("can't be prevented by strangers: the user always has a link that works, or gets one", async () => {
-		const user = await verified();
-		await times(24, () =>
-			db.insert(personalApiKeys).values({
-				...{ user_id: user.id, label: "Own", hash: v7(), mask_value: "tnt_…test", scopes: ["*"] },
-			}),
-		);
+		const { owner: user, id } = await world();
+		await verify(user);
+		await enforce({ id });
 		let sent = 0;
 		let token = "";
 		for (let minute = 0; minute < 120; minute += 5) {
@@ -188,8 +200,10 @@ describe("asking for a link", () => {
 				sent += mails.length;
 				token = tokenIn(mails.at(-1)?.text) || token;
 			}
-			// It isn't used up: signing in is rejected only because the user has too many keys.
-			expect(await complete({ token })).toMatchObject(rejected("invalid_input"));
+			// It isn't used up: signing in is rejected only because a second factor must be set up.
+			expect(await complete({ token })).toMatchObject(
+				rejected("two_factor_setup_required", "code"),
+			);
 			pass(5 * MINUTE);
 		}
 		expect(sent).toBeLessThanOrEqual(2 * 8);
@@ -429,20 +443,13 @@ describe("single sign-on", () => {
 	});
 });
 
-describe("the key of a session", () => {
-	/** Signs in; the key. */
-	const signIn = async (user: { email: string }) => {
-		const { status, body } = await complete({ token: await linkFor(user) });
-		expect(status).toBe(200);
-		return body.personal_api_key;
-	};
-
-	/** Adds keys of sessions, which expire at `expires_at`. */
+describe("a session", () => {
+	/** Adds sessions, which expire at `expires_at`. */
 	const addSessions = (user_id: number, n: number, expires_at: string) =>
 		times(n, () =>
 			db.insert(personalApiKeys).values({
 				...{ id: v7(), user_id, hash: v7(), mask_value: "tnt_…test", scopes: ["*"] },
-				...{ label: "Console", expires_at, is_session: true },
+				...{ ...SESSION, expires_at },
 			}),
 		);
 
@@ -455,8 +462,8 @@ describe("the key of a session", () => {
 		await addSessions(user.id, 2, new Date(Date.now()).toISOString());
 		await addSessions(user.id, 1, later());
 		await signIn(user);
-		// One that the user has called Console stays.
-		expect((await keysOf(user)).map(({ is_session }) => is_session)).toEqual([
+		// A key that the user has called Console stays.
+		expect((await keysOf(user)).map(({ session }) => session !== null)).toEqual([
 			false,
 			false,
 			true,
@@ -464,50 +471,85 @@ describe("the key of a session", () => {
 		]);
 	});
 
-	test("takes the place of the oldest session if the user has 25 keys", async () => {
+	test("takes the place of the oldest of 25", async () => {
 		const user = await verified();
-		await times(21, () =>
-			db.insert(personalApiKeys).values({
-				...{ user_id: user.id, label: "Own", hash: v7(), mask_value: "tnt_…test", scopes: ["*"] },
-			}),
-		);
-		await addSessions(user.id, 3, later());
-		const before = await keysOf(user);
-		expect(before).toHaveLength(25);
+		await addSessions(user.id, 25, later());
+		const [key, , ...kept] = await keysOf(user);
 		const { id } = await signIn(user);
-		const oldest = before.find(({ is_session }) => is_session);
-		const kept = before.filter((key) => key.id !== oldest?.id).map((key) => key.id);
-		expect((await keysOf(user)).map((key) => key.id)).toEqual([...kept, id]);
+		const ids = [key, ...kept].map((row) => row?.id);
+		expect((await keysOf(user)).map((row) => row.id)).toEqual([...ids, id]);
 	});
 
-	test("is rejected if the user has 25 keys of its own, and the link stays valid", async () => {
+	test("is never the 26th, also if another is started meanwhile", async () => {
 		const user = await verified();
-		const [other = { id: "" }] = await keysOf(user);
-		await times(24, () =>
+		await addSessions(user.id, 24, later());
+		const token = await linkFor(user);
+		const start = () => addSessions(user.id, 1, later());
+		expect((await complete({ token }, { env: racing(start) })).status).toBe(200);
+		expect((await keysOf(user)).filter(({ session }) => session)).toHaveLength(25);
+	});
+
+	test("ends the one that the browser had before, and no key, also of somebody else", async () => {
+		const home = await world();
+		await verify(home.owner);
+		const user = await verified();
+		const before = await signIn(home.owner);
+		const again = await signIn(home.owner, { headers: ofPage(before.value) });
+		const theirs = async (one: { id: number }) =>
+			(await keysOf(one)).filter(({ session }) => session).map(({ id }) => id);
+		expect(await theirs(home.owner)).toEqual([again.id]);
+		const next = await signIn(user, { headers: ofPage(again.value) });
+		expect([await theirs(home.owner), await theirs(user)]).toEqual([[], [next.id]]);
+		const { body } = await home.here("GET", "/activity_log?scope=Session&activity=deleted");
+		expect(body.results).toMatchObject(
+			[again, before].map(({ id }) => ({ item_id: id, user: { uuid: home.owner.uuid } })),
+		);
+		// A page of another origin ends nothing, and neither does a key in the cookie.
+		await signIn(user, { headers: ofPage(home.key) });
+		const cookie = { cookie: `__Host-tenantry=${next.value}` };
+		await signIn(user, { headers: cookie });
+		expect(await theirs(user)).toContain(next.id);
+		expect((await home.ask("GET", "/api/users/@me")).status).toBe(200);
+	});
+
+	test("of whom it would be, a link says without being used", async () => {
+		const { owner } = await world("North Ltd");
+		await verify(owner);
+		const token = await linkFor(owner);
+		const preview = () => call("POST", "/api/sign_in/preview", { body: { token } });
+		for (let i = 0; i < 2; i++) {
+			const response = await preview();
+			expect(response.body).toEqual({ email: owner.email, organization_name: "North Ltd" });
+			expect(cost(response)).toMatchObject({ trips: 1, written: 0 });
+		}
+		expect((await complete({ token })).status).toBe(200);
+		expect(await preview()).toMatchObject(expired);
+	});
+
+	test("isn't one of the user's API keys, and doesn't count as one of 25", async () => {
+		const user = await verified();
+		await times(23, () =>
 			db.insert(personalApiKeys).values({
 				...{ user_id: user.id, label: "Own", hash: v7(), mask_value: "tnt_…test", scopes: ["*"] },
 			}),
 		);
-		const token = await linkFor(user);
-		expect(await complete({ token })).toMatchObject({
-			status: 400,
-			body: { detail: "You have 25 API keys. Revoke one of them, then sign in." },
-		});
-		await db.delete(personalApiKeys).where(eq(personalApiKeys.id, other.id));
-		expect((await complete({ token })).status).toBe(200);
-	});
-
-	test("never is the 26th, also if another is made meanwhile", async () => {
-		const user = await verified();
-		await addSessions(user.id, 23, later());
-		const token = await linkFor(user);
-		const make = async () => {
-			const body = { label: "New", scopes: ["*"] };
-			const made = await call("POST", "/api/personal_api_keys", { key: user.key, body });
-			expect(made.status).toBe(201);
-		};
-		expect((await complete({ token }, { env: racing(make) })).status).toBe(200);
-		expect(await keysOf(user)).toHaveLength(25);
+		const { id, value } = await signIn(user);
+		const path = "/api/personal_api_keys";
+		const headers = ofPage(value);
+		const body = { label: "The 25th", scopes: ["*"] };
+		expect((await call("POST", path, { headers, body })).status).toBe(201);
+		expect((await call("POST", path, { headers, body })).status).toBe(400);
+		const list = await call("GET", path, { headers });
+		expect([list.body.count, list.body.results.length]).toEqual([25, 25]);
+		expect(JSON.stringify(list.body)).not.toContain(id);
+		for (const each of [`${path}/${id}`, `${path}/@current`]) {
+			expect((await call("GET", each, { headers })).status).toBe(404);
+			expect((await call("PATCH", each, { headers, body: { label: "X" } })).status).toBe(404);
+			expect((await call("POST", `${each}/roll`, { headers })).status).toBe(404);
+			expect((await call("DELETE", each, { headers })).status).toBe(404);
+		}
+		// With all 25 keys, signing in still works.
+		await signIn(user);
 	});
 
 	test("is in the activity log with those that it replaced, without the token", async () => {
@@ -515,53 +557,31 @@ describe("the key of a session", () => {
 		await verify(owner);
 		await addSessions(owner.id, 1, new Date(Date.now()).toISOString());
 		const token = await linkFor(owner);
-		const key = (await complete({ token })).body.personal_api_key;
-		const { body } = await here("GET", "/activity_log?scope=PersonalApiKey");
+		const { value } = cookieOf(await complete({ token }));
+		const [row] = (await keysOf(owner)).filter(({ session }) => session);
+		const { body } = await here("GET", "/activity_log?scope=Session");
 		expect(body.results).toMatchObject([
 			{
 				activity: "created",
-				item_id: key.id,
+				item_id: row?.id,
 				user: { uuid: owner.uuid },
 				detail: { name: "Console", trigger: { job: "sign_in" } },
 			},
 			{ activity: "deleted", detail: { name: "Console", trigger: { job: "sign_in" } } },
 		]);
 		const everything = JSON.stringify(await db.select().from(activityLog));
-		for (const secret of [token, key.value]) expect(everything).not.toContain(secret);
-	});
-
-	test("keeps its expiry when it is rolled, and can't be made to last longer", async () => {
-		const user = await verified();
-		const { value, expires_at } = await signIn(user);
-		const path = "/api/personal_api_keys/@current";
-		for (const longer of [null, new Date(Date.now() + 13 * HOUR).toISOString()])
-			expect(await call("PATCH", path, { key: value, body: { expires_at: longer } })).toMatchObject(
-				rejected("invalid_input", "expires_at"),
-			);
-		const shorter = { expires_at: later() };
-		expect((await call("PATCH", path, { key: value, body: shorter })).status).toBe(200);
-		const rolled = await call("POST", `${path}/roll`, { key: value });
-		expect(rolled.body.expires_at).toBe(shorter.expires_at);
-		expect(rolled.body.expires_at < expires_at).toBe(true);
-		expect((await call("GET", path, { key: value })).status).toBe(401);
+		for (const secret of [token, value]) expect(everything).not.toContain(secret);
 	});
 
 	test("can make keys that last longer than itself, unlike another key that expires", async () => {
 		const user = await verified();
 		const session = await signIn(user);
 		const body = { label: "Lasting", scopes: ["*"] };
-		const make = (key: string) => call("POST", "/api/personal_api_keys", { key, body });
-		expect((await make(session.value)).status).toBe(201);
-		const expiring = await keyFor(user.id, { expires_at: session.expires_at });
-		expect((await make(expiring)).status).toBe(403);
-	});
-
-	test("ends after twelve hours", async () => {
-		const { value } = await signIn(await verified());
-		pass(12 * HOUR - 1);
-		expect((await call("GET", "/api/users/@me", { key: value })).status).toBe(200);
-		pass(1);
-		expect((await call("GET", "/api/users/@me", { key: value })).status).toBe(401);
+		const make = (options: { key?: string; headers?: Record<string, string> }) =>
+			call("POST", "/api/personal_api_keys", { ...options, body });
+		expect((await make({ headers: ofPage(session.value) })).status).toBe(201);
+		const key = await keyFor(user.id, { expires_at: session.expires_at });
+		expect((await make({ key })).status).toBe(403);
 	});
 });
 
@@ -573,7 +593,7 @@ describe("an address that nobody has proved", () => {
 		const { body } = await complete({ token: await linkFor(user) });
 		expect(body.user.is_email_verified).toBe(true);
 		expect((await call("GET", "/api/users/@me", { key: user.key })).status).toBe(401);
-		expect((await keysOf(user)).map(({ id }) => id)).toEqual([body.personal_api_key.id]);
+		expect(await keysOf(user)).toMatchObject([{ session: { method: "mail" } }]);
 		expect((await ask(user.email)).mails[0]?.text).not.toContain("revokes");
 	});
 
@@ -583,8 +603,8 @@ describe("an address that nobody has proved", () => {
 		const make = async () => {
 			await keyFor(user.id);
 		};
-		const { body } = await complete({ token }, { env: racing(make) });
-		expect((await keysOf(user)).map(({ id }) => id)).toEqual([body.personal_api_key.id]);
+		expect((await complete({ token }, { env: racing(make) })).status).toBe(200);
+		expect(await keysOf(user)).toMatchObject([{ session: { method: "mail" } }]);
 	});
 });
 

@@ -1,6 +1,7 @@
 import { eq } from "drizzle-orm";
 import { v7 } from "uuid";
 import { expect } from "vitest";
+import { digest } from "../../../src/auth/keys.ts";
 import { organizationId } from "../../../src/db/organization_ids.ts";
 import { domains } from "../../../src/db/schema/domains.ts";
 import { organizations } from "../../../src/db/schema/organizations.ts";
@@ -48,6 +49,41 @@ const send =
 		});
 
 export const complete = send("complete");
+
+/** The one cookie that a response sets. */
+export function cookieOf({ headers }: { headers: Headers }) {
+	const [cookie = "", ...others] = headers.getSetCookie();
+	expect(others).toEqual([]);
+	const [pair = "", ...attributes] = cookie.split("; ");
+	const [name, value = ""] = pair.split("=");
+	return { name, value, attributes };
+}
+
+/** Headers of a request by a page of the service, with this value in the cookie. */
+export const ofPage = (value: string) => ({
+	cookie: `__Host-tenantry=${value}`,
+	"sec-fetch-site": "same-origin",
+});
+
+/** Signs in with a new link: the value of the session's cookie, and the row of its key. */
+export async function signIn(user: { email: string }, options?: Options) {
+	const response = await complete({ token: await linkFor(user) }, options);
+	expect(response.status).toBe(200);
+	const { value } = cookieOf(response);
+	const [row] = await db
+		.select()
+		.from(personalApiKeys)
+		.where(eq(personalApiKeys.hash, await digest(value)));
+	if (!row) throw new Error("There is no session.");
+	return { ...row, value };
+}
+
+/** Columns of the key of a session that was started by mail. */
+export const SESSION = {
+	label: "Console",
+	session: { method: "mail", connection: null, address: null, user_agent: null },
+};
+
 export const setUp = send("two_factor");
 
 /** A 400. */

@@ -9,6 +9,7 @@ import { codeOf, wrongCode } from "../../support/totp.ts";
 import { call, cost, db, join, racing, world } from "../../support/world.ts";
 import {
 	complete,
+	cookieOf,
 	enforce,
 	expired,
 	keysOf,
@@ -176,7 +177,7 @@ describe("a member of an organization with enforce_2fa", () => {
 		const done = await complete({ token, code: await codeOf(secret) });
 		expect(done.status).toBe(200);
 		expect(done.body.recovery_codes).toHaveLength(10);
-		const key = done.body.personal_api_key.value;
+		const key = cookieOf(done).value;
 		expect((await call("GET", "/api/users/@me/two_factor", { key })).body).toMatchObject({
 			is_enabled: true,
 			is_required: true,

@@ -18,8 +18,10 @@ import {
 } from "../../support/world.ts";
 import {
 	complete,
+	cookieOf,
 	enforce,
 	linkFor,
+	SESSION,
 	setUp,
 	verified,
 	verify,
@@ -59,11 +61,7 @@ async function begin({ key }: { key: string }): Promise<string> {
 
 /** A key of a session of the user. */
 const session = ({ id }: { id: number }) =>
-	keyFor(id, {
-		label: "Console",
-		is_session: true,
-		expires_at: new Date(Date.now() + HOUR).toISOString(),
-	});
+	keyFor(id, { ...SESSION, expires_at: new Date(Date.now() + HOUR).toISOString() });
 
 const statusOf = async (key: string) => (await call("GET", "/api/users/@me", { key })).status;
 
@@ -137,7 +135,7 @@ describe("a change of the second factor", () => {
 		const { body } = await home.here("GET", "/activity_log?activity=deleted");
 		expect(body.results).toMatchObject(
 			Array(2).fill({
-				scope: "PersonalApiKey",
+				scope: "Session",
 				detail: { name: "Console", trigger: { job: "two_factor" } },
 			}),
 		);
@@ -178,14 +176,15 @@ describe("a change of the second factor", () => {
 		const signIn = async () => {
 			late = await session(member);
 		};
-		const { status, body } = await complete(
+		const completed = await complete(
 			{ token, code: await codeOf(secret) },
 			{ env: { ...racing(signIn), ...mails.env } },
 		);
-		expect(status).toBe(200);
+		expect(completed.status).toBe(200);
+		const { value } = cookieOf(completed);
 		expect(subjects({ mails: mails.take() })).toEqual([FACTOR.setUp]);
 		for (const key of [before, late]) expect(await statusOf(key)).toBe(401);
-		for (const key of [own, body.personal_api_key.value]) expect(await statusOf(key)).toBe(200);
+		for (const key of [own, value]) expect(await statusOf(key)).toBe(200);
 		// Signing in again ends no session, and isn't mailed.
 		nextCode();
 		const next = await complete(
@@ -193,7 +192,7 @@ describe("a change of the second factor", () => {
 			{ env: mails.env },
 		);
 		expect([next.status, mails.take()]).toEqual([200, []]);
-		expect(await statusOf(body.personal_api_key.value)).toBe(200);
+		expect(await statusOf(value)).toBe(200);
 	});
 
 	test("by the operator is mailed, and ends all sessions", async () => {

@@ -49,6 +49,11 @@ export function inBrowser(name: string, tests: (open: Open) => void) {
 	});
 }
 
+/** The value of the session's cookie; undefined without one. */
+export const cookieOf = async (page: Page) =>
+	(await page.context().cookies(inject("console").url)).find(({ name }) => name === "tenantry")
+		?.value;
+
 /** The client of a user, by default of the server's owner. */
 export const clientOf = (key = inject("console").key) =>
 	new Tenantry({ baseUrl: inject("console").url, key });

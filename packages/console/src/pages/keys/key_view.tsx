@@ -1,7 +1,7 @@
 import { useState } from "preact/hooks";
 import type { PersonalApiKey } from "tenantry-client";
 import { useLoad, useNavigate, useQuery } from "../../load.ts";
-import { continueWith, isByMail, revokeAndSignOut } from "../../session.ts";
+import { continueWith, signOut } from "../../session.ts";
 import { Button, SecondaryButton } from "../../ui/button.tsx";
 import { confirm } from "../../ui/dialog.tsx";
 import { Show, say } from "../../ui/feedback.tsx";
@@ -132,7 +132,7 @@ function Actions<K extends PersonalApiKey>({
 		});
 		if (!isSure) return;
 		const rolled = await keys.roll(of);
-		if (isSession && rolled.value) await continueWith(rolled.value, { isByMail: isByMail() });
+		if (isSession && rolled.value) await continueWith(rolled.value);
 		onRolled(rolled);
 	}
 	async function revoke() {
@@ -144,8 +144,8 @@ function Actions<K extends PersonalApiKey>({
 			action: "Revoke key",
 		});
 		if (!isSure) return;
-		if (isSession) return revokeAndSignOut();
 		await keys.revoke(of);
+		if (isSession) return signOut({ isRevoked: true });
 		navigate(keys.above.at(-1)?.[0] ?? "");
 		say(`“${of.label}” is revoked.`);
 	}

@@ -10,7 +10,7 @@ import type {
 	UpdatePersonalApiKeyBody,
 } from "tenantry-client";
 import { PreconditionFailedError } from "tenantry-client";
-import { api, isByMail, me } from "../../session.ts";
+import { api, isWithKey, me } from "../../session.ts";
 
 type Options = Pick<RequestOptions, "signal">;
 
@@ -87,14 +87,13 @@ export function keysOf(
 }
 
 /**
- * Returns the key of this session, which limits new keys; undefined if its scopes don't allow
- * reading it. If the user signed in by mail, the key can create keys that expire later than itself.
+ * Returns the key that the user signed in with, which limits new keys; undefined if there is none,
+ * or if its scopes don't allow reading it.
  */
-export const getCurrentKey = (options?: Options): Promise<PersonalApiKey | undefined> =>
-	api.personalApiKeys.get({ id: "@current" }, options).then(
-		(key) => (isByMail() ? { ...key, expires_at: null } : key),
-		() => undefined,
-	);
+export const getCurrentKey = async (options?: Options): Promise<PersonalApiKey | undefined> =>
+	isWithKey()
+		? api.personalApiKeys.get({ id: "@current" }, options).catch(() => undefined)
+		: undefined;
 
 /** Returns the settings of a key as text to compare. */
 const settingsOf = (key: PersonalApiKey) =>

@@ -51,7 +51,7 @@ export const KeyForm = ({ onKey }: { onKey: (key: string) => Promise<unknown> })
 				label="Personal API key"
 				type="password"
 				required
-				hint="It is stored in this tab until you sign out or close the tab."
+				hint="This browser uses it until it expires or you sign out."
 			/>
 		</Form>
 	</details>

@@ -1,7 +1,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
-import { type SignedIn, TenantryError, type TwoFactorSetup } from "tenantry-client";
+import { TenantryError, type TwoFactorSetup } from "tenantry-client";
 import { mayReplace } from "../../replacing.tsx";
-import { api, revoke, shareKey, signIn } from "../../session.ts";
+import { api, currentUser, enter, remember } from "../../session.ts";
 import { Form, text } from "../../ui/form.tsx";
 import { RecoveryCodes } from "./recovery_codes.tsx";
 import { CodeField, SetUpForm } from "./two_factor_form.tsx";
@@ -35,7 +35,7 @@ const StepForm = ({
 		)}
 		{step.kind === "link" && (
 			<Form key="link" action="Sign in" onSubmit={() => onSubmit()}>
-				<p>The link works once. You stay signed in for twelve hours.</p>
+				<p>The link works once.</p>
 			</Form>
 		)}
 	</>
@@ -43,7 +43,7 @@ const StepForm = ({
 
 /**
  * Signs in with a link from a mail. It requires a click, because mail scanners open links too.
- * @param onSignedIn called when the user is signed in, or keeps the session that this tab has
+ * @param onSignedIn called when the user is signed in, or keeps the current session
  */
 export function Link({
 	token,
@@ -56,22 +56,31 @@ export function Link({
 	onOther: () => void;
 }) {
 	const [step, setStep] = useState<Step>({ kind: "link" });
-	const [done, setDone] = useState<SignedIn>();
+	const [codes, setCodes] = useState<string[]>();
 	const view = useRef<HTMLDivElement>(null);
 	useEffect(() => view.current?.querySelector("input")?.focus(), [step]);
 
-	async function enter({ personal_api_key }: SignedIn) {
-		const key = personal_api_key.value ?? "";
-		if (await signIn(key, mayReplace, { isByMail: true })) shareKey(key);
-		else await revoke(key);
+	async function show() {
+		await enter();
 		onSignedIn();
+	}
+
+	/** Whether the user wants to sign in although it ends the session of somebody else. */
+	async function isWanted() {
+		const current = await currentUser();
+		if (!current || step.kind !== "link") return true;
+		const { email, organization_name } = await api.signIn.preview({ token });
+		const next = { email, organization: organization_name ?? undefined };
+		return email === current.email || mayReplace({ current, next });
 	}
 
 	async function complete(code?: string) {
 		try {
-			const response = await api.signIn.complete({ token, code });
-			if (response.recovery_codes) setDone(response);
-			else await enter(response);
+			if (!(await isWanted())) return onSignedIn();
+			const { user, recovery_codes } = await api.signIn.complete({ token, code });
+			remember(user.uuid);
+			if (recovery_codes) setCodes(recovery_codes);
+			else await show();
 		} catch (error) {
 			const next = codeOf(error);
 			if (next === "two_factor_required" && code === undefined) setStep({ kind: "code" });
@@ -81,14 +90,7 @@ export function Link({
 		}
 	}
 
-	if (done?.recovery_codes)
-		return (
-			<RecoveryCodes
-				codes={done.recovery_codes}
-				action="I have saved them"
-				onDone={() => enter(done)}
-			/>
-		);
+	if (codes) return <RecoveryCodes codes={codes} action="I have saved them" onDone={show} />;
 	return (
 		<div ref={view}>
 			<StepForm step={step} onSubmit={complete} />

@@ -1,8 +1,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { useLocation } from "preact-iso/router";
 import { mayReplace } from "../../replacing.tsx";
-import { awaitKey, isSignedIn, signIn, signInNotice } from "../../session.ts";
-import { attempt } from "../../ui/feedback.tsx";
+import { isSignedIn, signIn, signInNotice } from "../../session.ts";
 import { PageView } from "../../ui/page.tsx";
 import { KeyForm, MailForm } from "./forms.tsx";
 import { Link } from "./link.tsx";
@@ -27,11 +26,6 @@ export default function SignIn() {
 		addEventListener("hashchange", take);
 		return () => removeEventListener("hashchange", take);
 	}, []);
-	// Other paths continue here after the user has opened the mailed link in another tab.
-	useEffect(() => {
-		if (path === PATH) return undefined;
-		return awaitKey((key) => attempt(() => signIn(key, mayReplace, { isByMail: true })));
-	}, [path]);
 	/** Other paths show their own page after the user signs in. */
 	const leave = () => path === PATH && route("/console", true);
 	useEffect(() => {

@@ -1,12 +1,9 @@
-import { useEffect } from "preact/hooks";
-import { awaitKey, continueWith, giveUp, me } from "../../session.ts";
+import { continueWith, giveUp, isOthers, me } from "../../session.ts";
 import { Dialog, mayDiscard } from "../../ui/dialog.tsx";
-import { attempt } from "../../ui/feedback.tsx";
 import { KeyForm, MailForm } from "./forms.tsx";
 
 /** Signing in again above a page whose session has ended (docs/console.md#signing-in). */
 export default function SignInAgain() {
-	useEffect(() => awaitKey((key) => attempt(() => continueWith(key, { isByMail: true }))), []);
 	return (
 		<Dialog
 			title="Your session has ended"
@@ -14,7 +11,10 @@ export default function SignInAgain() {
 				if (await mayDiscard()) giveUp();
 			}}
 		>
-			<p>Sign in again to continue. What you entered on this page is still there.</p>
+			<p>
+				{isOthers.value && "Somebody else has signed in in another tab of this browser. "}
+				Sign in again to continue. What you entered on this page is still there.
+			</p>
 			<MailForm email={me.value?.email} />
 			<KeyForm onKey={continueWith} />
 		</Dialog>

@@ -1,0 +1,90 @@
+import { getVerifiedXml } from "@node-saml/node-saml/lib/xml.js";
+import { quoted, ResponseError } from "./problem.ts";
+import { allElements, child, children, isNamed, parse, textOf, type XmlElement } from "./xml.ts";
+
+const SUCCESS = "urn:oasis:names:tc:SAML:2.0:status:Success";
+
+/** What signatures may use. SHA-1, HMAC, XPath and XSLT aren't among it. */
+const ALGORITHMS = new Set([
+	"http://www.w3.org/2001/04/xmldsig-more#rsa-sha256",
+	"http://www.w3.org/2001/04/xmldsig-more#rsa-sha512",
+	"http://www.w3.org/2007/05/xmldsig-more#sha256-rsa-MGF1",
+	"http://www.w3.org/2001/04/xmlenc#sha256",
+	"http://www.w3.org/2001/04/xmlenc#sha512",
+	"http://www.w3.org/2001/10/xml-exc-c14n#",
+	"http://www.w3.org/2001/10/xml-exc-c14n#WithComments",
+	"http://www.w3.org/TR/2001/REC-xml-c14n-20010315",
+	"http://www.w3.org/2000/09/xmldsig#enveloped-signature",
+]);
+
+/** Decodes Base64 and UTF-8. */
+function decode(base64: string) {
+	try {
+		const bytes = Uint8Array.fromBase64(base64);
+		return new TextDecoder("utf-8", { fatal: true, ignoreBOM: false }).decode(bytes);
+	} catch {
+		throw new ResponseError("The response isn't UTF-8 in Base64.");
+	}
+}
+
+/** Returns what the signature of an element covers. */
+function verified(xml: string, element: XmlElement, certificates: string[]) {
+	let content: string | null = null;
+	try {
+		content = getVerifiedXml(xml, element, certificates);
+	} catch {
+		// The library throws for most signatures that aren't valid.
+	}
+	if (content === null)
+		throw new ResponseError("No certificate of the domain verifies a signature of the assertion.");
+	return parse(content);
+}
+
+/** Checks the response before its signature is verified. */
+function checkDocument(root: XmlElement) {
+	if (!isNamed(root, "samlp:Response")) throw new ResponseError("The XML isn't a SAML response.");
+	const elements = allElements(root);
+	const status = child(child(root, "samlp:Status"), "samlp:StatusCode").getAttribute("Value");
+	if (status !== SUCCESS)
+		throw new ResponseError(
+			`The provider responded with the status ${quoted(status)}.`,
+			"provider_denied",
+		);
+	if (elements.some(({ localName }) => localName.startsWith("Encrypted")))
+		throw new ResponseError("The assertion is encrypted. Turn encryption off at the provider.");
+	const wrong = elements
+		.flatMap(({ attributes }) => Array.from(attributes))
+		.find(({ localName, value }) => localName === "Algorithm" && !ALGORITHMS.has(value));
+	if (wrong) throw new ResponseError(`Signatures can't use the algorithm ${quoted(wrong.value)}.`);
+	// Attacks on signatures add another assertion.
+	const assertions = elements.filter(({ localName }) => localName === "Assertion");
+	if (assertions.length !== 1)
+		throw new ResponseError(`The response has ${assertions.length} assertions, instead of one.`);
+}
+
+/** What a response says beside its assertion. */
+export type Envelope = { issuer: string | null; destination: string; in_response_to: string };
+
+/**
+ * Verifies that a signature of the response or, if it has none, of the assertion, covers the
+ * assertion (saml-core 5). The assertion that is returned was parsed from what was signed.
+ * @param base64 the form field `SAMLResponse`
+ * @param certificates PEM; one of them must have signed
+ * @throws ResponseError
+ */
+export async function readResponse(base64: string, certificates: string[]) {
+	const xml = decode(base64);
+	const root = await parse(xml);
+	checkDocument(root);
+	const isSigned = children(root, "ds:Signature").length > 0;
+	const response = isSigned ? await verified(xml, root, certificates) : root;
+	const inside = child(response, "saml:Assertion");
+	const assertion = isSigned ? inside : await verified(xml, inside, certificates);
+	const [issuer] = children(response, "saml:Issuer");
+	const envelope: Envelope = {
+		issuer: issuer ? textOf(issuer) : null,
+		destination: response.getAttribute("Destination"),
+		in_response_to: response.getAttribute("InResponseTo"),
+	};
+	return { envelope, assertion };
+}

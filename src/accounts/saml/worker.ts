@@ -1,0 +1,62 @@
+import { WorkerEntrypoint } from "cloudflare:workers";
+import { SAML } from "@node-saml/node-saml";
+import { type Parties, readAssertion } from "./assertion.ts";
+import { readCertificates } from "./certificates.ts";
+import { toClaims } from "./claims.ts";
+import { ResponseError } from "./problem.ts";
+import { readResponse } from "./response.ts";
+
+export type { Parties };
+
+/** What a verified response says, or why it is rejected. */
+export type Verdict =
+	| Awaited<ReturnType<typeof check>>
+	| { rejected: Pick<ResponseError, "code" | "message"> };
+
+const saml = (parties: Parties, id: string) =>
+	new SAML({
+		issuer: parties.entity_id,
+		callbackUrl: parties.acs_url,
+		entryPoint: parties.saml_acs_url,
+		// Only `verify` uses certificates.
+		idpCert: "none",
+		// The domain's provider decides how people sign in and what it calls them.
+		disableRequestedAuthnContext: true,
+		identifierFormat: null,
+		wantAssertionsSigned: true,
+		generateUniqueId: () => id,
+	});
+
+async function check(parties: Parties, response: string) {
+	const certificates = readCertificates(parties.saml_x509_cert);
+	const { envelope, assertion } = await readResponse(response, certificates);
+	const read = readAssertion(assertion, envelope, parties, Date.now());
+	const { id, expires, in_response_to } = read;
+	return { rejected: null, id, expires, in_response_to, ...toClaims(read) };
+}
+
+/** Speaks SAML for all domains, so it must not store anything from a call. */
+export default class Saml extends WorkerEntrypoint {
+	/** Returns the metadata of the service for a domain's provider (saml-metadata 2.4.4). */
+	metadata(parties: Parties, id: string) {
+		return saml(parties, id).generateServiceProviderMetadata(null);
+	}
+
+	/** Returns the URL at the provider that a sign-in starts with (saml-bindings 3.4). */
+	request(parties: Parties, id: string) {
+		return saml(parties, id).getAuthorizeUrlAsync("", undefined, {});
+	}
+
+	/** @param response the form field `SAMLResponse` */
+	async verify(parties: Parties, response: string): Promise<Verdict> {
+		try {
+			return await check(parties, response);
+		} catch (error) {
+			if (error instanceof ResponseError) {
+				const { code, message } = error;
+				return { rejected: { code, message } };
+			}
+			throw error;
+		}
+	}
+}

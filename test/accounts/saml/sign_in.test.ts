@@ -1,0 +1,492 @@
+import { env } from "cloudflare:workers";
+import { eq } from "drizzle-orm";
+import { v7 } from "uuid";
+import { describe, expect, test } from "vitest";
+import { domains } from "../../../src/db/schema/domains.ts";
+import { identities } from "../../../src/db/schema/identities.ts";
+import { signInStates, signIns } from "../../../src/db/schema/sign_in.ts";
+import { users } from "../../../src/db/schema/users.ts";
+import { ending, loader } from "../../support/loader.ts";
+import { call, cost, db } from "../../support/world.ts";
+import {
+	after,
+	type Connected,
+	certificateOf,
+	connected,
+	cookieIn,
+	follow,
+	getPage,
+	ISSUER,
+	newestFailure,
+	post,
+	send,
+	signed,
+	signIn,
+	start,
+	succeeds,
+} from "./support.ts";
+
+const problem = (code: string) => `/console/sign_in#problem=${code}`;
+
+const PERSISTENT = "urn:oasis:names:tc:SAML:2.0:nameid-format:persistent";
+
+/** The identities of a domain's connection. */
+const identitiesOf = ({ id }: Connected) =>
+	db
+		.select()
+		.from(identities)
+		.where(eq(identities.connection, `saml:${id}`));
+
+const linksOf = ({ id }: Connected) =>
+	db
+		.select()
+		.from(signIns)
+		.where(eq(signIns.connection, `saml:${id}`));
+
+/** Returns the value of a form's field. */
+const fieldIn = (page: string, name: string) =>
+	new RegExp(`name="${name}" value="([^"]*)"`).exec(page)?.[1] ?? "";
+
+/** The URL at samlp for requests, with what it says of whom. */
+const samlpUrl = (user: object, options: object = {}, by = "one") =>
+	`${env.SAML_PROVIDER_URL}/sso/${Buffer.from(JSON.stringify({ user, options, by })).toString("base64url")}`;
+
+const ada = (domain: string) => ({
+	id: "ada-7",
+	emails: [{ value: `Ada@${domain}` }],
+	displayName: "Ada Lovelace",
+	name: { givenName: "Ada", familyName: "Lovelace" },
+});
+
+describe("with samlp, a provider that others wrote", () => {
+	/** Signs in at samlp as a browser does. */
+	async function throughSamlp(home: Connected, options: object = {}, by = "one") {
+		const saml_acs_url = samlpUrl(
+			ada(home.domain),
+			{ nameIdentifierFormat: PERSISTENT, ...options },
+			by,
+		);
+		await db.update(domains).set({ saml_acs_url }).where(eq(domains.id, home.id));
+		const { url, cookie } = await start(home);
+		const page = await (await fetch(url)).text();
+		expect(page).toContain(`action="${home.acs_url}"`);
+		const xml = Buffer.from(fieldIn(page, "SAMLResponse"), "base64").toString();
+		return follow(await post(home, xml), cookie);
+	}
+
+	test("a person signs in, and is signed in as the same person again", async () => {
+		const home = await connected();
+		const location = await throughSamlp(home);
+		expect(location).toMatch(succeeds);
+		const [, token] = location.split("=");
+		const { status, body } = await call("POST", "/api/sign_in/complete", { body: { token } });
+		expect(status).toBe(200);
+		expect(body.user).toMatchObject({
+			email: `ada@${home.domain}`,
+			first_name: "Ada",
+			last_name: "Lovelace",
+		});
+		expect(
+			await db
+				.select()
+				.from(users)
+				.where(eq(users.email, `ada@${home.domain}`)),
+		).toMatchObject([{ has_social_auth: true }]);
+		expect(await throughSamlp(home)).toMatch(succeeds);
+		expect(await identitiesOf(home)).toMatchObject([{ subject: `${PERSISTENT} ada-7` }]);
+	});
+
+	test.each([
+		["the response is signed", { signResponse: true, signAssertion: false }],
+		["both the response and the assertion are signed", { signResponse: true }],
+	])("a person signs in if %s", async (_, options) => {
+		expect(await throughSamlp(await connected(), options)).toMatch(succeeds);
+	});
+
+	test.each([
+		["nothing is signed", { signAssertion: false }, "one"],
+		["a stranger signed it", {}, "two"],
+		["the signature is SHA-1", { signatureAlgorithm: "rsa-sha1" }, "one"],
+		["the digest is SHA-1", { digestAlgorithm: "sha1" }, "one"],
+		["it has expired", { lifetimeInSeconds: -600 }, "one"],
+	])("nobody signs in if %s", async (_, options, by) => {
+		expect(await throughSamlp(await connected(), options, by)).toBe(problem("invalid_response"));
+	});
+
+	test("an encrypted assertion is rejected, and the admin is told to turn encryption off", async () => {
+		const home = await connected();
+		const pem = await certificateOf("one");
+		const keys = { encryptionCert: pem, encryptionPublicKey: await send("/public_key/one") };
+		expect(await throughSamlp(home, keys)).toBe(problem("invalid_response"));
+		expect(await newestFailure(home)).toMatchObject({
+			code: "invalid_response",
+			detail: "The assertion is encrypted. Turn encryption off at the provider.",
+		});
+	});
+
+	test("a person is told that the provider didn't let them in", async () => {
+		const home = await connected();
+		const options = { samlStatusCode: "urn:oasis:names:tc:SAML:2.0:status:RequestDenied" };
+		expect(await throughSamlp(home, options)).toBe(problem("provider_denied"));
+		expect((await newestFailure(home)).detail).toContain("RequestDenied");
+	});
+});
+
+describe("the start", () => {
+	test("leads to the domain's provider, with a request for it from APP_URL, whatever the host", async () => {
+		const home = await connected();
+		const { response, url, xml, request } = await start(home);
+		expect(response.status).toBe(303);
+		expect(`${url.origin}${url.pathname}`).toBe("https://provider.test/sso");
+		expect(url.searchParams.get("tenant")).toBe("7");
+		expect(xml).toContain(`AssertionConsumerServiceURL="${home.acs_url}"`);
+		expect(xml).toContain(`>${home.entity_id}</`);
+		expect(xml).toContain('Destination="https://provider.test/sso?tenant=7"');
+		expect(request).toMatch(/^_[\w-]{43}$/);
+		expect(response.headers.get("set-cookie")).toMatch(
+			/^__Host-tenantry-sign-in=[\w-]{43}; Max-Age=600; Path=\/; HttpOnly; Secure; SameSite=Lax$/,
+		);
+		expect(response.headers.get("cache-control")).toBe("no-store");
+		expect(cost(response)).toMatchObject({ trips: 2, written: 1 });
+	});
+
+	test.each<[string, Partial<typeof domains.$inferInsert>]>([
+		["isn't verified", { verified_at: null }],
+		["has no entity id", { saml_entity_id: "" }],
+		["has no URL", { saml_acs_url: null }],
+		["has no certificate", { saml_x509_cert: "" }],
+		["has a URL that isn't one", { saml_acs_url: "provider" }],
+		["has a URL that a browser would run", { saml_acs_url: "javascript:alert(1)" }],
+	])("leads back if the domain %s", async (_, row) => {
+		const { id } = await connected(row);
+		const { status, headers } = await getPage(`/sso/saml/${id}/start`);
+		expect([status, headers.get("location")]).toEqual([303, problem("not_configured")]);
+	});
+
+	test.each([v7(), "x"])("leads back if there is no domain %s", async (id) => {
+		const { headers } = await getPage(`/sso/saml/${id}/start`);
+		expect(headers.get("location")).toBe(problem("not_configured"));
+	});
+});
+
+describe("the metadata", () => {
+	test("says where responses go, and that assertions must be signed", async () => {
+		const id = v7();
+		const { status, headers, body } = await call("GET", `/sso/saml/${id}/metadata`);
+		expect(status).toBe(200);
+		expect(headers.get("content-type")).toBe("application/samlmetadata+xml");
+		const base = `${env.APP_URL}/sso/saml/${id}`;
+		expect(body).toContain(`entityID="${base}/metadata"`);
+		expect(body).toContain(`Location="${base}/acs"`);
+		expect(body).toContain('WantAssertionsSigned="true"');
+		expect(body).toContain("bindings:HTTP-POST");
+	});
+
+	test("exists only for ids, and if APP_URL is set", async () => {
+		expect((await call("GET", "/sso/saml/x/metadata")).status).toBe(404);
+		const path = `/sso/saml/${v7()}/metadata`;
+		expect((await call("GET", path, { env: { APP_URL: "" } })).status).toBe(404);
+	});
+});
+
+describe("a response", () => {
+	test("costs two round trips, and the end of the sign-in needs the browser that started it", async () => {
+		const home = await connected();
+		const { cookie, request } = await start(home);
+		const posted = await post(home, await signed(home, request));
+		expect(posted.status).toBe(303);
+		expect(cost(posted)).toMatchObject({ trips: 2 });
+		expect(await follow(posted, "")).toBe(problem("expired"));
+		expect(await follow(posted, (await start(home)).cookie)).toBe(problem("expired"));
+		expect(await linksOf(home)).toEqual([]);
+		expect(await follow(posted, cookie)).toMatch(succeeds);
+		expect(await follow(posted, cookie)).toBe(problem("expired"));
+	});
+
+	test("is accepted once, even if it comes 10 times at the same time", async () => {
+		const home = await connected();
+		const { request } = await start(home);
+		const xml = await signed(home, request);
+		const posted = await Promise.all(Array.from({ length: 10 }, () => post(home, xml)));
+		const locations = posted.map(({ headers }) => headers.get("location"));
+		expect(locations.filter((location) => location?.startsWith("/sso/finish"))).toHaveLength(1);
+		expect(locations.filter((location) => location === problem("expired"))).toHaveLength(9);
+	});
+
+	test.each<[string, (request: string) => string]>([
+		["an unknown request", () => `_${"x".repeat(43)}`],
+		["a request of another form", () => "x"],
+	])("to %s is rejected", async (_, change) => {
+		const home = await connected();
+		const { cookie, request } = await start(home);
+		const xml = await signed(home, change(request));
+		expect(await follow(await post(home, xml), cookie)).toBe(problem("expired"));
+	});
+
+	test("to a request of more than ten minutes ago is rejected", async () => {
+		const home = await connected();
+		const { cookie, request } = await start(home);
+		await db.update(signInStates).set({ expires_at: after(-1) });
+		const xml = await signed(home, request);
+		expect(await follow(await post(home, xml), cookie)).toBe(problem("expired"));
+	});
+
+	test("for one domain is rejected by another, whose provider has the same entity id", async () => {
+		const [one, two] = [await connected(), await connected()];
+		const { request } = await start(two);
+		const xml = await signed(one, request);
+		expect((await post(two, xml)).headers.get("location")).toBe(problem("invalid_response"));
+	});
+
+	test("to a request of another domain is rejected", async () => {
+		const [one, two] = [await connected(), await connected()];
+		const { cookie, request } = await start(two);
+		const posted = await post(one, await signed(one, request));
+		expect(await follow(posted, cookie)).toBe(problem("expired"));
+	});
+
+	test("with another domain's certificate is rejected", async () => {
+		const home = await connected({ saml_x509_cert: await certificateOf("two") });
+		expect(await signIn(home)).toBe(problem("invalid_response"));
+	});
+
+	test("about an address of another domain is rejected", async () => {
+		const [home, other] = [await connected(), await connected()];
+		for (const email of [`ada@${other.domain}`, `ada@sub.${home.domain}`])
+			expect(await signIn(home, { change: { email } })).toBe(problem("wrong_domain"));
+	});
+
+	test("without an address is rejected", async () => {
+		const home = await connected();
+		expect(await signIn(home, { change: { email: "ada" } })).toBe(problem("email_missing"));
+	});
+
+	test("of a domain that isn't verified any more is rejected", async () => {
+		const home = await connected();
+		const { cookie, request } = await start(home);
+		const posted = await post(home, await signed(home, request));
+		await db.update(domains).set({ verified_at: null }).where(eq(domains.id, home.id));
+		expect(await follow(posted, cookie)).toBe(problem("domain_not_verified"));
+		const again = await post(home, await signed(home, request));
+		expect(again.headers.get("location")).toBe(problem("not_configured"));
+	});
+
+	test.each([
+		["isn't Base64", "SAMLResponse=<>"],
+		[
+			"isn't UTF-8",
+			`SAMLResponse=${encodeURIComponent(Buffer.from([0xff, 0xfe]).toString("base64"))}`,
+		],
+		["is missing", "x=1"],
+	])("that %s is rejected", async (_, raw) => {
+		const { id } = await connected();
+		const { headers } = await call("POST", `/sso/saml/${id}/acs`, { raw });
+		expect(headers.get("location")).toBe(problem("invalid_response"));
+	});
+
+	test("of 10 MB is rejected before it is read", async () => {
+		const home = await connected();
+		expect(await post(home, "x".repeat(10_000_000))).toMatchObject({
+			status: 413,
+			body: { code: "request_too_large" },
+		});
+	});
+
+	test("that is compressed isn't decompressed", async () => {
+		const home = await connected();
+		const { request } = await start(home);
+		const xml = await signed(home, request);
+		const bytes = new Blob([xml]).stream().pipeThrough(new CompressionStream("deflate-raw"));
+		const raw = new URLSearchParams({
+			SAMLResponse: Buffer.from(await new Response(bytes).arrayBuffer()).toString("base64"),
+		}).toString();
+		const { headers } = await call("POST", `/sso/saml/${home.id}/acs`, { raw });
+		expect(headers.get("location")).toBe(problem("invalid_response"));
+	});
+
+	test("whose own signature isn't valid is rejected, even if that of its assertion is", async () => {
+		const home = await connected();
+		const xml = await signed(home, (await start(home)).request);
+		const [signature = ""] = /<Signature[\s\S]*<\/Signature>/.exec(xml) ?? [];
+		const moved = xml.replace("<samlp:Status>", `${signature}<samlp:Status>`);
+		expect((await post(home, moved)).headers.get("location")).toBe(problem("invalid_response"));
+	});
+});
+
+describe("the certificates of a domain", () => {
+	const body = (pem: string) => pem.replaceAll(/-----[^-]+-----/g, "").trim();
+
+	test.each<[string, (one: string, two: string) => string]>([
+		["two, while they change", (one, two) => `${one}\n${two}`],
+		["two in the other order", (one, two) => two + one],
+		["two without line breaks between them", (one, two) => two.trim() + one.trim()],
+		["Base64", (one) => body(one)],
+		["Base64 on one line", (one) => body(one).replaceAll("\n", "")],
+		["Base64 with Windows line ends", (one) => body(one).replaceAll("\n", "\r\n")],
+		["two in Base64", (one, two) => `${body(two)}\n\n${body(one)}`],
+		["PEM with a text before it", (one) => `Subject: provider\n${one}`],
+	])("can be %s", async (_, form) => {
+		const saml_x509_cert = form(await certificateOf("one"), await certificateOf("two"));
+		expect(await signIn(await connected({ saml_x509_cert }))).toMatch(succeeds);
+	});
+
+	test.each(["x", "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----"])(
+		"can't be %j, which the admin finds out",
+		async (saml_x509_cert) => {
+			const home = await connected({ saml_x509_cert });
+			expect(await signIn(home)).toBe(problem("not_configured"));
+			expect((await newestFailure(home)).detail).toContain("saml_x509_cert");
+		},
+	);
+});
+
+describe("a sign-in that the provider starts", () => {
+	test("is rejected unless the domain allows it", async () => {
+		const home = await connected();
+		const posted = await post(home, await signed(home, ""));
+		expect(posted.headers.get("location")).toBe(problem("not_started_here"));
+		expect(posted.headers.get("set-cookie")).toBeNull();
+		expect(await newestFailure(home)).toMatchObject({ code: "not_started_here" });
+	});
+
+	test("works once if the domain allows it", async () => {
+		const home = await connected({ saml_idp_initiated: true });
+		const xml = await signed(home, "");
+		const posted = await post(home, xml);
+		expect(cost(posted)).toMatchObject({ trips: 2 });
+		expect(await follow(posted, "")).toBe(problem("expired"));
+		expect(await follow(posted, cookieIn(posted))).toMatch(succeeds);
+		const again = await post(home, xml);
+		expect(again.headers.get("location")).toBe(problem("expired"));
+	});
+
+	test("works once even if the response comes 10 times at the same time", async () => {
+		const home = await connected({ saml_idp_initiated: true });
+		const xml = await signed(home, "");
+		const posted = await Promise.all(Array.from({ length: 10 }, () => post(home, xml)));
+		const locations = posted.map(({ headers }) => headers.get("location"));
+		expect(locations.filter((location) => location?.startsWith("/sso/finish"))).toHaveLength(1);
+	});
+
+	test("is remembered until the assertion expires", async () => {
+		const home = await connected({ saml_idp_initiated: true });
+		const until = after(1200);
+		await post(home, await signed(home, "", { change: { confirmed_until: until } }));
+		const rows = await db.select().from(signInStates).where(eq(signInStates.kind, "response"));
+		const latest =
+			rows
+				.map(({ expires_at }) => expires_at)
+				.sort()
+				.at(-1) ?? "";
+		expect(latest > until).toBe(true);
+	});
+});
+
+describe("what an assertion says", () => {
+	test("the name with its format is who it is, not the address", async () => {
+		const home = await connected();
+		const name_id = v7();
+		expect(await signIn(home, { change: { name_id } })).toMatch(succeeds);
+		// The address has changed.
+		const email = `lovelace@${home.domain}`;
+		expect(await signIn(home, { change: { name_id, email } })).toMatch(succeeds);
+		expect(await identitiesOf(home)).toHaveLength(1);
+		// The same name in another format.
+		const format = "urn:oasis:names:tc:SAML:1.1:nameid-format:unspecified";
+		expect(await signIn(home, { change: { name_id, format, email } })).toMatch(succeeds);
+		expect(await identitiesOf(home)).toHaveLength(2);
+	});
+
+	test("the address is the name if there is no attribute for it", async () => {
+		const home = await connected();
+		const format = "urn:oasis:names:tc:SAML:1.1:nameid-format:emailAddress";
+		const change = { format, name_id: `Ada@${home.domain}`, email: "" };
+		expect(await signIn(home, { change })).toMatch(succeeds);
+		const email = `ada@${home.domain}`;
+		expect(await db.select().from(users).where(eq(users.email, email))).toHaveLength(1);
+	});
+
+	const attribute = (name: string, value: string) =>
+		`<saml:Attribute Name="${name}"><saml:AttributeValue>${value}</saml:AttributeValue></saml:Attribute>`;
+
+	test.each([
+		["givenName", "sn"],
+		["firstName", "lastName"],
+		["urn:oid:2.5.4.42", "urn:oid:2.5.4.4"],
+		[
+			"http://schemas.xmlsoap.org/ws/2005/05/identity/claims/givenname",
+			"http://schemas.xmlsoap.org/ws/2005/05/identity/claims/surname",
+		],
+	])("the attributes %s and %s are the names", async (first, last) => {
+		const home = await connected();
+		const attributes = attribute(first, "Ada") + attribute(last, "Lovelace &amp; Co");
+		await signIn(home, { change: { attributes } });
+		const email = `ada@${home.domain}`;
+		expect(await db.select().from(users).where(eq(users.email, email))).toMatchObject([
+			{ first_name: "Ada", last_name: "Lovelace & Co" },
+		]);
+	});
+
+	test.each<[string, object, boolean]>([
+		["a password", {}, false],
+		[
+			"a password twice",
+			{ context: "urn:oasis:names:tc:SAML:2.0:ac:classes:PreviousSession" },
+			false,
+		],
+		["REFEDS MFA", { context: "https://refeds.org/profile/mfa" }, true],
+		["a smartcard", { context: "urn:oasis:names:tc:SAML:2.0:ac:classes:SmartcardPKI" }, true],
+		[
+			"Microsoft's second factor",
+			{
+				attributes: attribute(
+					"http://schemas.microsoft.com/claims/authnmethodsreferences",
+					"http://schemas.microsoft.com/claims/multipleauthn",
+				),
+			},
+			true,
+		],
+	])("whether there was a second factor: %s", async (_, change, has_factor) => {
+		const home = await connected();
+		expect(await signIn(home, { change })).toMatch(succeeds);
+		expect(await linksOf(home)).toMatchObject([{ method: "saml", has_factor }]);
+	});
+
+	test("text with markup stays text", async () => {
+		const home = await connected();
+		const attributes = attribute("givenName", "&lt;b&gt;Ada&lt;/b&gt;");
+		expect(await signIn(home, { change: { attributes } })).toMatch(succeeds);
+	});
+});
+
+describe("the isolate of SAML", () => {
+	test("is replaced if it ends", async () => {
+		const home = await connected();
+		const { cookie, request } = await start(home);
+		const LOADER = loader({ get: ending("verify") });
+		const posted = await post(home, await signed(home, request), { env: { LOADER } });
+		expect(await follow(posted, cookie)).toMatch(succeeds);
+	});
+
+	test("that can't be loaded ends the sign-in in words, which can be repeated", async () => {
+		const home = await connected();
+		const { cookie, request } = await start(home);
+		const xml = await signed(home, request);
+		const LOADER = loader({ get: ending("verify"), load: ending("verify") });
+		const failed = await post(home, xml, { env: { LOADER } });
+		expect(failed.headers.get("location")).toBe(problem("unavailable"));
+		expect(await follow(await post(home, xml), cookie)).toMatch(succeeds);
+	});
+});
+
+test("a failed sign-in is in the activity log of the domain's organization only", async () => {
+	const [home, other] = [await connected(), await connected()];
+	const change = { issuer: "https://other.test" };
+	expect(await signIn(home, { change })).toBe(problem("invalid_response"));
+	expect(await newestFailure(home)).toMatchObject({
+		connection: `saml:${home.id}`,
+		code: "invalid_response",
+		detail: `The issuer is "https://other.test", not ${ISSUER}.`,
+	});
+	expect(await newestFailure(other)).toBeUndefined();
+});

@@ -1,0 +1,136 @@
+import { execFile } from "node:child_process";
+import { createPublicKey } from "node:crypto";
+import { mkdtempSync, readFileSync } from "node:fs";
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { tmpdir } from "node:os";
+import { promisify } from "node:util";
+import { signXml } from "@node-saml/node-saml/lib/xml.js";
+import samlp, { type AuthnRequest, type Options, type User } from "samlp";
+import { serve } from "./registry.ts";
+
+const execute = promisify(execFile);
+
+/** A key and its certificate, in PEM. */
+export type Pair = { key: string; cert: string };
+
+/** Creates an RSA key with a certificate that nobody else signed, as SAML providers have. */
+export async function newPair(): Promise<Pair> {
+	const cwd = mkdtempSync(`${tmpdir()}/tenantry-saml-`);
+	const words =
+		"req -x509 -newkey rsa:2048 -nodes -days 30 -subj /CN=provider -keyout key.pem -out cert.pem";
+	await execute("openssl", words.split(" "), { cwd });
+	const read = (name: string) => readFileSync(`${cwd}/${name}`, "utf8");
+	return { key: read("key.pem"), cert: read("cert.pem") };
+}
+
+/** Returns the response of samlp, which is XML. */
+export const respond = (options: Options, user: User) =>
+	new Promise<string>((resolve, reject) =>
+		samlp.getSamlResponse(
+			{ signatureAlgorithm: "rsa-sha256", digestAlgorithm: "sha256", ...options },
+			user,
+			(error, xml) => (error ? reject(error) : resolve(xml)),
+		),
+	);
+
+/** Returns what samlp reads in the query of a request to its provider. */
+export const readRequest = (url: URL) =>
+	new Promise<AuthnRequest>((resolve, reject) =>
+		samlp.parseRequest(
+			{ method: "GET", query: Object.fromEntries(url.searchParams) },
+			(error, data) => (error ? reject(error) : resolve(data ?? {})),
+		),
+	);
+
+/** Returns the page that posts a response (saml-bindings 3.5). */
+export const formOf = (action: string, xml: string, relayState: string | null) => `<!doctype html>
+<form method="post" action="${action}">
+<input type="hidden" name="SAMLResponse" value="${Buffer.from(xml).toString("base64")}">
+${relayState === null ? "" : `<input type="hidden" name="RelayState" value="${relayState}">`}
+<button>Continue</button>
+</form>
+<script>document.forms[0].submit()</script>`;
+
+/** What `/sign` signs. */
+export type Signing = {
+	xml: string;
+	/** The name of the pair that signs. */
+	by: string;
+	/** The local name of the element that is signed. */
+	element: "Response" | "Assertion";
+	signatureAlgorithm?: "sha1" | "sha256" | "sha512";
+	digestAlgorithm?: string;
+};
+
+async function jsonOf(request: IncomingMessage) {
+	let text = "";
+	for await (const chunk of request) text += chunk;
+	return JSON.parse(text);
+}
+
+/**
+ * A SAML provider.
+ * - `GET /certificate/<name>` and `/public_key/<name>` respond with those of a pair.
+ * - `GET /sso/<who>` is the URL that sign-ins start with. `who` is in Base64URL the JSON of samlp's
+ *   options, with the name of the pair in `by`, and of the user.
+ * - `POST /response` responds with the XML of samlp's response, for the same JSON.
+ * - `POST /sign` signs XML.
+ */
+export async function samlProviders() {
+	const pairs = new Map<string, Promise<Pair>>();
+	const pairOf = (name: string) => {
+		const pair = pairs.get(name) ?? newPair();
+		pairs.set(name, pair);
+		return pair;
+	};
+	type Who = { options: Partial<Options>; by: string; user: User };
+	const responseOf = async ({ options, by, user }: Who, more: Partial<Options> = {}) =>
+		respond({ issuer: "https://provider.test", ...(await pairOf(by)), ...more, ...options }, user);
+
+	async function answer(request: IncomingMessage, response: ServerResponse) {
+		const url = new URL(request.url ?? "", "http://provider");
+		const [, kind, name = ""] = url.pathname.split("/");
+		switch (kind) {
+			case "public_key":
+				return response.end(
+					createPublicKey((await pairOf(name)).key).export({ type: "spki", format: "pem" }),
+				);
+			case "certificate":
+				return response.end((await pairOf(name)).cert);
+			case "response":
+				return response.end(await responseOf(await jsonOf(request)));
+			case "sign": {
+				const { xml, by, element, ...algorithms } = (await jsonOf(request)) as Signing;
+				const { key: privateKey } = await pairOf(by);
+				const xpath = `//*[local-name(.)='${element}']`;
+				const location = {
+					reference: `${xpath}/*[local-name(.)='Issuer']`,
+					action: "after",
+				} as const;
+				const options = { signatureAlgorithm: "sha256", digestAlgorithm: "sha256" } as const;
+				return response.end(
+					signXml(xml, xpath, location, { ...options, ...algorithms, privateKey }),
+				);
+			}
+			default: {
+				const { id = "", issuer = "", assertionConsumerServiceURL = "" } = await readRequest(url);
+				const xml = await responseOf(JSON.parse(Buffer.from(name, "base64url").toString()), {
+					audience: issuer,
+					recipient: assertionConsumerServiceURL,
+					destination: assertionConsumerServiceURL,
+					inResponseTo: id,
+				});
+				const relayState = url.searchParams.get("RelayState");
+				response.setHeader("content-type", "text/html");
+				return response.end(formOf(assertionConsumerServiceURL, xml, relayState));
+			}
+		}
+	}
+	const url = await serve((request, response) => {
+		answer(request, response).catch((error: unknown) => {
+			response.statusCode = 500;
+			response.end(String(error));
+		});
+	});
+	return { SAML_PROVIDER_URL: url };
+}
