@@ -248,14 +248,30 @@ inBrowser("people", (open) => {
 		await button(page, "Save sign-in settings").click();
 		await page.getByText("SAML cannot be enforced without").waitFor();
 		await page.getByLabel("People sign in with").selectOption("GitHub");
+		await button(page, "Save sign-in settings").click();
+		await page.getByText("Sign in this way yourself before you enforce it").waitFor();
+		await page.getByLabel("People sign in with").selectOption("Any way");
 		await page.getByLabel("New people join").check();
+		await page.getByLabel("Level of new people").selectOption("Admin");
+		await page.getByLabel("Issuer").fill("https://idp.example.com");
+		await page.getByLabel("Client ID").fill("tenantry");
+		await page.getByLabel("Client secret").fill("secret");
 		await button(page, "Save sign-in settings").click();
 		await note(page, "The sign-in settings are saved.");
 		await checkLooks(page, "people-domain-verified");
 		const [saved] = (await client.domains.list(at)).results;
-		expect(saved).toMatchObject({ sso_enforcement: "github", jit_provisioning_enabled: true });
+		expect(saved).toMatchObject({
+			has_oidc: true,
+			jit_provisioning_enabled: true,
+			jit_provisioning_level: 8,
+		});
+		expect(await read("Copy redirect URI")).toBe(
+			`${inject("console").url}/sso/oidc/${saved?.id}/callback`,
+		);
+		expect(await read("Copy reply URL")).toBe(`${inject("console").url}/sso/saml/${saved?.id}/acs`);
+		await page.getByText("One is stored. Leave this empty to keep it.").waitFor();
 		await page.getByRole("link", { name: "Domains" }).first().click();
-		await page.getByRole("row", { name: domain }).getByText("GitHub").waitFor();
+		await page.getByRole("row", { name: domain }).getByText("When they first sign in").waitFor();
 		await checkLooks(page, "people-domains");
 		await page.getByRole("link", { name: domain }).click();
 		await button(page, "Delete").click();

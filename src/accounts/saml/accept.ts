@@ -2,6 +2,7 @@ import type { Context } from "hono";
 import type { App } from "../../env.ts";
 import { bytesOf } from "../../http/body.ts";
 import { expired, fail, redirectTo } from "../sso/finish.ts";
+import { isTooOften } from "../sso/limit.ts";
 import { SignInError } from "../sso/problems.ts";
 import { finishLater } from "../sso/state.ts";
 import { inIsolate } from "./client.ts";
@@ -12,12 +13,15 @@ import { tokenOf } from "./start.ts";
  * Takes the response of a domain's provider, which a browser posts (saml-profiles 4.1.4), and leads
  * to the end of the sign-in. Two round trips.
  */
-export const accept = (c: Context<App>, domain_id: string) =>
-	findConnection(c, domain_id).then(
+export async function accept(c: Context<App>, domain_id: string) {
+	if (await isTooOften(c, "responses"))
+		return fail(c, new SignInError("too_many_attempts", "Too many responses from this network."));
+	return findConnection(c, domain_id).then(
 		(connection) =>
 			verify(c, connection).catch((error: unknown) => fail(c, error, connection.started)),
 		(error: unknown) => fail(c, error),
 	);
+}
 
 async function verify(c: Context<App>, { started, parties, isIdpInitiated }: Connection) {
 	const form = new URLSearchParams(new TextDecoder().decode(await bytesOf(c)));

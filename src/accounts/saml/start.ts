@@ -1,6 +1,7 @@
 import type { Context } from "hono";
 import type { App } from "../../env.ts";
 import { fail, redirectTo } from "../sso/finish.ts";
+import { isTooOften } from "../sso/limit.ts";
 import { SignInError } from "../sso/problems.ts";
 import { begin } from "../sso/state.ts";
 import { inIsolate } from "./client.ts";
@@ -17,6 +18,8 @@ export const start = (c: Context<App>, domain_id: string) =>
 	request(c, domain_id).catch((error: unknown) => fail(c, error));
 
 async function request(c: Context<App>, domain_id: string) {
+	if (await isTooOften(c, "sign-ins"))
+		throw new SignInError("too_many_attempts", "Too many sign-ins from this network.");
 	const { started, parties } = await findConnection(c, domain_id);
 	const protocol = URL.parse(parties.saml_acs_url)?.protocol ?? "";
 	if (!["https:", "http:"].includes(protocol))

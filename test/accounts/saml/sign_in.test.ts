@@ -7,6 +7,7 @@ import { identities } from "../../../src/db/schema/identities.ts";
 import { signInStates, signIns } from "../../../src/db/schema/sign_in.ts";
 import { users } from "../../../src/db/schema/users.ts";
 import { ending, loader } from "../../support/loader.ts";
+import { eventually, exhaust } from "../../support/time.ts";
 import { call, cost, db } from "../../support/world.ts";
 import {
 	after,
@@ -20,6 +21,7 @@ import {
 	newestFailure,
 	post,
 	send,
+	sign,
 	signed,
 	signIn,
 	start,
@@ -307,9 +309,8 @@ describe("a response", () => {
 	test("whose own signature isn't valid is rejected, even if that of its assertion is", async () => {
 		const home = await connected();
 		const xml = await signed(home, (await start(home)).request);
-		const [signature = ""] = /<Signature[\s\S]*<\/Signature>/.exec(xml) ?? [];
-		const moved = xml.replace("<samlp:Status>", `${signature}<samlp:Status>`);
-		expect((await post(home, moved)).headers.get("location")).toBe(problem("invalid_response"));
+		const again = await sign({ xml, by: "two", element: "Response" });
+		expect((await post(home, again)).headers.get("location")).toBe(problem("invalid_response"));
 	});
 });
 
@@ -489,4 +490,20 @@ test("a failed sign-in is in the activity log of the domain's organization only"
 		detail: `The issuer is "https://other.test", not ${ISSUER}.`,
 	});
 	expect(await newestFailure(other)).toBeUndefined();
+});
+
+test("a network that sends too much is told so, on the way there and back", async () => {
+	const home = await connected();
+	const xml = await signed(home, (await start(home)).request);
+	const headers = { "cf-connecting-ip": "2001:db8:7:1::1" };
+	await eventually(async () => {
+		await exhaust(env.AUTH_FAILURES, "sign-ins from 2001:db8:7:1::/64");
+		const started = await getPage(`/sso/saml/${home.id}/start`, { headers });
+		expect(started.headers.get("location")).toBe(problem("too_many_attempts"));
+	});
+	await eventually(async () => {
+		await exhaust(env.AUTH_FAILURES, "responses from 2001:db8:7:1::/64");
+		const posted = await post(home, xml, { headers });
+		expect(posted.headers.get("location")).toBe(problem("too_many_attempts"));
+	});
 });

@@ -15,7 +15,7 @@ async function send(path: string, body?: unknown) {
 /** Returns the certificate of one of the provider's pairs of keys. */
 export const certificateOf = (pair: string) => send(`/certificate/${pair}`);
 
-const sign = (signing: Signing) => send("/sign", signing);
+export const sign = (signing: Signing) => send("/sign", signing);
 
 export const ISSUER = "https://provider.test";
 

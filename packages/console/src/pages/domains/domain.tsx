@@ -10,6 +10,7 @@ import { say } from "../../ui/feedback.tsx";
 import { Field, FormDialog, text } from "../../ui/form.tsx";
 import { LoadedPage, PageView, Section } from "../../ui/page.tsx";
 import { Facts, Time } from "../../ui/values.tsx";
+import { BreakGlass } from "./break_glass.tsx";
 import { enforcementName } from "./enforcement.ts";
 import { Provisioning } from "./provisioning.tsx";
 import { LABELS, useSaveDomain } from "./save.ts";
@@ -39,6 +40,7 @@ const SignInFacts = ({ domain }: { domain: DomainType }) => (
 				"New people join",
 				domain.jit_provisioning_enabled ? "When they first sign in" : "By invite",
 			],
+			["OpenID Connect", domain.has_oidc ? "Set up" : "Not set up"],
 			["SAML", domain.has_saml ? "Set up" : "Not set up"],
 		]}
 	/>
@@ -106,7 +108,7 @@ function Delete({ domain: { id, domain, is_verified } }: { domain: DomainType })
  * The page of a domain, with its verification and sign-in settings (docs/organizations.md#domains).
  */
 export default function Domain() {
-	const { at, isAdmin, to } = useOrganization();
+	const { at, isAdmin, isOwner, to } = useOrganization();
 	const { domain: id = "" } = useRoute().params;
 	const loaded = useLoad((signal) => api.domains.get({ ...at, id }, { signal }), [id]);
 	const above = [[to("domains"), "Domains"]] as const;
@@ -139,6 +141,7 @@ export default function Domain() {
 						)}
 					</Section>
 					{isAdmin && domain.is_verified && <Provisioning domain={domain} />}
+					{isOwner && domain.is_verified && <BreakGlass domain={domain} reload={loaded.reload} />}
 				</PageView>
 			)}
 		</LoadedPage>

@@ -6,6 +6,7 @@ type Enforcement = Domain["sso_enforcement"];
 export const ENFORCEMENTS: readonly (readonly [value: Enforcement, words: string])[] = [
 	["", "Any way"],
 	["saml", "SAML"],
+	["oidc", "OpenID Connect"],
 	["google-oauth2", "Google"],
 	["github", "GitHub"],
 	["gitlab", "GitLab"],

@@ -1,10 +1,22 @@
 import { useState } from "preact/hooks";
 import type { Domain, UpdateDomainBody } from "tenantry-client";
-import { Area, Check, Field, Form, Group, Select, text } from "../../ui/form.tsx";
+import { Check, Form, Select, text } from "../../ui/form.tsx";
 import { ENFORCEMENTS, enforcementOf } from "./enforcement.ts";
+import { OpenId, Saml } from "./providers.tsx";
 import { LABELS, useSaveDomain } from "./save.ts";
 
-const SAML_FIELDS = ["saml_entity_id", "saml_acs_url", "saml_x509_cert"] as const;
+const TEXTS = [
+	"oidc_issuer",
+	"oidc_client_id",
+	"saml_entity_id",
+	"saml_acs_url",
+	"saml_x509_cert",
+] as const;
+
+const LEVELS = [
+	["1", "Member"],
+	["8", "Admin"],
+] as const;
 
 /** Returns only the changed fields, so that saving doesn't overwrite others. */
 function changesIn(before: Domain, fields: FormData) {
@@ -12,38 +24,47 @@ function changesIn(before: Domain, fields: FormData) {
 	if (fields.has("sso_enforcement")) {
 		const enforcement = enforcementOf(text(fields, "sso_enforcement"));
 		const isJit = fields.has("jit_provisioning_enabled");
+		const level = text(fields, "jit_provisioning_level") === "8" ? 8 : 1;
 		if (enforcement !== before.sso_enforcement) changes.sso_enforcement = enforcement;
 		if (isJit !== before.jit_provisioning_enabled) changes.jit_provisioning_enabled = isJit;
+		if (level !== before.jit_provisioning_level) changes.jit_provisioning_level = level;
 	}
-	for (const name of SAML_FIELDS) {
+	for (const name of TEXTS) {
 		const value = text(fields, name);
 		if (value !== (before[name] ?? "")) changes[name] = value;
 	}
+	const secret = text(fields, "oidc_client_secret");
+	if (secret) changes.oidc_client_secret = secret;
+	// Without an issuer, the secret is of no use.
+	else if (changes.oidc_issuer === "") changes.oidc_client_secret = "";
+	const isStartedThere = fields.has("saml_idp_initiated");
+	if (isStartedThere !== before.saml_idp_initiated) changes.saml_idp_initiated = isStartedThere;
 	return changes;
 }
 
-const Saml = ({ domain }: { domain: Domain }) => (
-	<Group label="SAML" hint="From your identity provider. SAML requires all three fields.">
-		<Field
-			name="saml_entity_id"
-			label={LABELS.saml_entity_id}
-			defaultValue={domain.saml_entity_id ?? ""}
-			spellcheck={false}
+/** What an admin decides about people with addresses of a verified domain. */
+const Rules = ({ domain }: { domain: Domain }) => (
+	<>
+		<Select
+			name="sso_enforcement"
+			label={LABELS.sso_enforcement}
+			hint={`This applies to everyone with an email address at ${domain.domain}. Test the provider below first: you can only require what works for you. Sessions that began in another way end, perhaps also yours.`}
+			options={ENFORCEMENTS}
+			defaultValue={domain.sso_enforcement}
 		/>
-		<Field
-			name="saml_acs_url"
-			label={LABELS.saml_acs_url}
-			defaultValue={domain.saml_acs_url ?? ""}
-			spellcheck={false}
+		<Check
+			name="jit_provisioning_enabled"
+			label={LABELS.jit_provisioning_enabled}
+			hint={`People with an email address at ${domain.domain} don't need an invite.`}
+			defaultChecked={domain.jit_provisioning_enabled}
 		/>
-		<Area
-			name="saml_x509_cert"
-			label={LABELS.saml_x509_cert}
-			hint="X.509 in PEM format, with the BEGIN and END lines."
-			defaultValue={domain.saml_x509_cert ?? ""}
-			spellcheck={false}
+		<Select
+			name="jit_provisioning_level"
+			label={LABELS.jit_provisioning_level}
+			options={LEVELS}
+			defaultValue={String(domain.jit_provisioning_level)}
 		/>
-	</Group>
+	</>
 );
 
 export function SignInForm({
@@ -74,27 +95,14 @@ export function SignInForm({
 				}}
 			>
 				{domain.is_verified ? (
-					<>
-						<Select
-							name="sso_enforcement"
-							label={LABELS.sso_enforcement}
-							hint={`This applies to everyone with an email address at ${domain.domain}.`}
-							options={ENFORCEMENTS}
-							defaultValue={before.sso_enforcement}
-						/>
-						<Check
-							name="jit_provisioning_enabled"
-							label={LABELS.jit_provisioning_enabled}
-							hint={`People with an email address at ${domain.domain} don't need an invite.`}
-							defaultChecked={before.jit_provisioning_enabled}
-						/>
-					</>
+					<Rules domain={before} />
 				) : (
 					<p class="quiet">
 						After the domain is verified, you can choose how people sign in, and whether they can
-						join without an invite. You can prepare SAML now.
+						join without an invite. You can prepare a provider now.
 					</p>
 				)}
+				<OpenId domain={before} />
 				<Saml domain={before} />
 			</Form>
 			{dialog}

@@ -5,26 +5,31 @@ import { isSignedIn, signIn, signInNotice } from "../../session.ts";
 import { PageView } from "../../ui/page.tsx";
 import { KeyForm, MailForm } from "./forms.tsx";
 import { Link } from "./link.tsx";
+import { problemOf } from "./problems.ts";
 
 /** The path of links in mails. */
 const PATH = "/console/sign_in";
 
-/** Returns the token of the link, and removes it from the URL. */
-function takeToken() {
-	const token = new URLSearchParams(location.hash.slice(1)).get("token");
-	if (token) history.replaceState(null, "", location.pathname + location.search);
-	return token;
+/** Returns a value after the `#` of the URL, and removes it there. */
+function take(name: string) {
+	const value = new URLSearchParams(location.hash.slice(1)).get(name);
+	if (value) history.replaceState(null, "", location.pathname + location.search);
+	return value;
 }
+
+/** Returns the token of the link. */
+const takeToken = () => take("token");
 
 /** Signing in by mail, or with a personal API key (docs/console.md#signing-in). */
 export default function SignIn() {
 	const { path, route } = useLocation();
 	const [token, setToken] = useState(takeToken);
+	const [problem] = useState(() => problemOf(take("problem")));
 	// A link can be opened in a tab that already shows this page.
 	useEffect(() => {
-		const take = () => setToken((before) => takeToken() ?? before);
-		addEventListener("hashchange", take);
-		return () => removeEventListener("hashchange", take);
+		const takeAgain = () => setToken((before) => takeToken() ?? before);
+		addEventListener("hashchange", takeAgain);
+		return () => removeEventListener("hashchange", takeAgain);
 	}, []);
 	/** Other paths show their own page after the user signs in. */
 	const leave = () => path === PATH && route("/console", true);
@@ -40,6 +45,7 @@ export default function SignIn() {
 					<Link key={token} token={token} onSignedIn={leave} onOther={() => setToken(null)} />
 				) : (
 					<>
+						{problem && <p role="alert">{problem}</p>}
 						<MailForm />
 						<KeyForm onKey={(key) => signIn(key, mayReplace)} />
 					</>
