@@ -9,6 +9,7 @@ import { type BuildOptions, buildSync } from "esbuild";
 import { html, raw } from "hono/html";
 import { buildApi } from "./api.ts";
 import { consoleFiles } from "./console.ts";
+import { headingsScript, operationsOf } from "./docs/headings.ts";
 import {
 	type Assets,
 	layout,
@@ -40,18 +41,24 @@ function addAsset(files: Files, name: string, text: string) {
 	return `/${file}`;
 }
 
-function addAssets(files: Files): Assets {
+function addAssets(files: Files, headings: string): Assets {
 	const source = (name: string) => readFileSync(`${import.meta.dirname}/docs/${name}`, "utf8");
 	return {
 		"style.css": addAsset(files, "style.css", source("style.css")),
 		"icon.svg": addAsset(files, "icon.svg", source("icon.svg")),
 		"menu.js": addAsset(files, "menu.js", source("menu.js")),
 		"reference.js": addAsset(files, "reference.js", source("reference.js")),
+		"search.js": addAsset(files, "search.js", source("search.js")),
+		"headings.js": addAsset(files, "headings.js", headings),
 	};
 }
 
-function addReference(files: Files, shell: ReturnType<typeof layout>, script: string) {
-	const pages = referencePages();
+function addReference(
+	files: Files,
+	pages: ReturnType<typeof referencePages>,
+	shell: ReturnType<typeof layout>,
+	script: string,
+) {
 	for (const [i, page] of pages.entries()) {
 		const main = html`${page.main}${neighbours(pages[i - 1], pages[i + 1])}`;
 		const contents = tableOfContents(page.headings);
@@ -59,8 +66,15 @@ function addReference(files: Files, shell: ReturnType<typeof layout>, script: st
 	}
 }
 
-function addPages(files: Files, assets: Assets) {
+function addPages(files: Files) {
 	const { introduction, pages, internals } = readPages();
+	const reference = referencePages();
+	const guides = pages.filter(({ isInner }) => !isInner);
+	const inner = [...pages.filter(({ isInner }) => isInner), ...internals];
+	const assets = addAssets(
+		files,
+		headingsScript([...guides, ...operationsOf(reference), ...inner]),
+	);
 	const [first, second, ...others] = pages;
 	const entries = [first, second, REFERENCE, ...others].filter((page) => page !== undefined);
 	const shell = layout(assets, entries);
@@ -75,7 +89,7 @@ function addPages(files: Files, assets: Assets) {
 		const contents = tableOfContents(page.headings);
 		files.set(`${page.path.slice(1)}.html`, shell({ ...page, contents, main }));
 	}
-	addReference(files, shell, assets["reference.js"]);
+	addReference(files, reference, shell, assets["reference.js"]);
 	files.set(
 		"docs/404.html",
 		shell({
@@ -134,7 +148,7 @@ function addWorkers(files: Files) {
 export function buildAssets() {
 	buildApi();
 	const files: Files = new Map();
-	addPages(files, addAssets(files));
+	addPages(files);
 	addConsole(files);
 	addWorkers(files);
 	for (const [name, text] of files) write(`public/${name}`, text);

@@ -4,17 +4,24 @@ import type { Heading } from "./markdown.ts";
 import type { Page } from "./pages.ts";
 
 /** The paths of assets, by name without the hash. */
-export type Assets = Record<"style.css" | "icon.svg" | "menu.js" | "reference.js", string>;
+export type Assets = Record<
+	"style.css" | "icon.svg" | "menu.js" | "reference.js" | "search.js" | "headings.js",
+	string
+>;
 
 /** A link in the navigation. */
-type Entry = Pick<Page, "path" | "name" | "about">;
+type Entry = Pick<Page, "path" | "name" | "about" | "isInner">;
 
 /** The overview of the API reference. */
 export const REFERENCE: Entry = {
 	path: "/docs/reference",
 	name: "API reference",
 	about: "every operation with its fields; try requests with your key",
+	isInner: false,
 };
+
+/** The title of the pages that users of the API don't need. */
+const INNER = "To run or change the service";
 
 type Shell = {
 	/** The title, as HTML. */
@@ -36,6 +43,10 @@ export const layout =
 			if (to === path) return raw(' aria-current="page"');
 			return to !== "/docs" && path.startsWith(`${to}/`) ? raw(' aria-current="true"') : "";
 		};
+		const links = (isInner: boolean) =>
+			entries
+				.filter((entry) => entry.isInner === isInner)
+				.map(({ path, name }) => html`<li><a href="${path}"${current(path)}>${name}</a></li>\n`);
 		return String(html`<!doctype html>
 <html lang="en">
 <head>
@@ -45,6 +56,7 @@ export const layout =
 <title>${raw(title.replace(/<[^>]+>/g, ""))} · Tenantry</title>
 <link rel="icon" href="${assets["icon.svg"]}" type="image/svg+xml">
 <link rel="stylesheet" href="${assets["style.css"]}">
+<script type="module" src="${assets["search.js"]}"></script>
 ${
 	contents &&
 	html`<script type="module" src="${assets["menu.js"]}"></script>
@@ -62,9 +74,20 @@ ${contents && html`<button class="for-contents" popovertarget="contents">On this
 <button class="for-pages" popovertarget="pages">Pages</button>
 </header>
 <nav id="pages" class="menu" popover aria-label="Pages">
+<search id="finder" data-headings="${assets["headings.js"]}">
+<label for="find">Search pages and headings</label>
+<input id="find" type="search" autocomplete="off" spellcheck="false" aria-controls="found">
+<p id="count" role="status"></p>
+<ul id="found" hidden></ul>
+</search>
+<div id="all">
 <ul>
 <li><a href="/docs"${current("/docs")}>Overview</a></li>
-${entries.map((entry) => html`<li><a href="${entry.path}"${current(entry.path)}>${entry.name}</a></li>\n`)}</ul>
+${links(false)}</ul>
+<h2>${INNER}</h2>
+<ul>
+${links(true)}</ul>
+</div>
 </nav>
 <main id="content" tabindex="-1">
 ${main}
@@ -86,16 +109,20 @@ ${shown.map(({ depth, id, html: text }) => html`<li class="depth-${depth}"><a hr
 </nav>`;
 }
 
-/** Returns the first page: the introduction, and the topics of the other pages. */
-export const overview = (introduction: string, entries: Entry[]) => html`<article><h1>Tenantry</h1>
-<p class="introduction">${raw(introduction)}</p>
-<ul class="cards">
+const cards = (entries: Entry[]) => html`<ul class="cards">
 ${entries
 	.filter(({ about }) => about)
 	.map(
 		({ path, name, about }) =>
 			html`<li class="card"><a href="${path}">${name}</a><span>${raw(about)}</span></li>\n`,
-	)}</ul></article>`;
+	)}</ul>`;
+
+/** Returns the first page: the introduction, and the topics of the other pages. */
+export const overview = (introduction: string, entries: Entry[]) => html`<article><h1>Tenantry</h1>
+<p class="introduction">${raw(introduction)}</p>
+${cards(entries.filter(({ isInner }) => !isInner))}
+<h2>${INNER}</h2>
+${cards(entries.filter(({ isInner }) => isInner))}</article>`;
 
 type Link = Pick<Entry, "path" | "name">;
 

@@ -1,4 +1,4 @@
-/** Finds the pages of the documentation: the table in README.md, and `docs/internals/`. */
+/** Finds the pages of the documentation: the tables in README.md, and `docs/internals/`. */
 import { globSync, readFileSync } from "node:fs";
 import { dirname, join, normalize } from "node:path";
 import { Marked, type Token, type Tokens } from "marked";
@@ -13,6 +13,8 @@ export type Page = {
 	name: string;
 	/** The topic, as HTML; empty for a page without an introduction. */
 	about: string;
+	/** Whether the page is only for those who run or change the service. */
+	isInner: boolean;
 } & Rendered;
 
 /** Returns the path on the site of a file of the repository. */
@@ -27,18 +29,22 @@ const linksOf = (tokens: Token[]) =>
 	tokens.filter((token): token is Tokens.Link => token.type === "link");
 
 /**
- * Returns the parts of README.md that the site uses: the first paragraph and the table of pages.
+ * Returns the parts of README.md that the site uses: the first paragraph and the two tables of
+ * pages.
  */
 function readme() {
 	const tokens = new Marked().lexer(readFileSync(`${root}/README.md`, "utf8"));
 	const introduction = tokens.find((token) => token.type === "paragraph")?.raw ?? "";
 	const tables = tokens.filter((token): token is Tokens.Table => token.type === "table");
-	const files = (tables.at(-1)?.rows ?? []).flatMap(([page, about]) =>
-		linksOf(page?.tokens ?? []).map(({ href, text }) => ({
-			file: href,
-			name: text,
-			about: about?.text ?? "",
-		})),
+	const files = tables.slice(-2).flatMap(({ rows }, i) =>
+		rows.flatMap(([page, about]) =>
+			linksOf(page?.tokens ?? []).map(({ href, text }) => ({
+				file: href,
+				name: text,
+				about: about?.text ?? "",
+				isInner: i === 1,
+			})),
+		),
 	);
 	return { introduction, files };
 }
@@ -61,14 +67,15 @@ export function readPages() {
 	};
 	const read = (file: string) => {
 		const page = render(readFileSync(`${root}/${file}`, "utf8"), linkFrom(file));
-		return { path: pathOf(file), name: page.title, about: "", ...page };
+		return { path: pathOf(file), name: page.title, about: "", isInner: true, ...page };
 	};
 	return {
 		introduction: renderInline(introduction, linkFrom("README.md")),
 		pages: files.map(
-			({ file, name, about }): Page => ({
+			({ file, name, about, isInner }): Page => ({
 				...read(file),
 				name,
+				isInner,
 				about: renderInline(about, linkFrom("README.md")),
 			}),
 		),

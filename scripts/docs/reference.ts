@@ -226,11 +226,15 @@ const overviewOf = (pages: { path: string; name: string; calls: Call[] }[]): Ref
 	path: ROOT,
 	name: "API reference",
 	title: "API reference",
-	headings: pages.map(({ path, name }) => ({
-		depth: 2,
-		id: path.slice(ROOT.length + 1),
-		html: name,
-	})),
+	headings: [
+		{ depth: 2, id: "authentication", html: "Authentication" },
+		{ depth: 2, id: "operations", html: "Operations" },
+		...pages.map(({ path, name }) => ({
+			depth: 3,
+			id: path.slice(ROOT.length + 1),
+			html: name,
+		})),
+	],
 	main: html`<article class="reference"><h1>API reference</h1>
 <p>All operations of the API, from <a href="/openapi.json">the OpenAPI document</a>. <a href="/docs/api">The API</a> describes
 what they have in common: errors, pages, headers and limits.</p>
@@ -239,7 +243,7 @@ what they have in common: errors, pages, headers and limits.</p>
 needs. <a href="/docs/keys">Keys and scopes</a> explains how to create one.</p>
 ${keyField}
 <h2 id="operations">Operations</h2>
-<search><label>Search <input id="search" type="search" autocomplete="off" placeholder="invites, POST, webhook"></label></search>
+<search><label>Search operations <input id="search" type="search" autocomplete="off" placeholder="invites, POST, webhook"></label></search>
 <p id="none" role="status"></p>
 ${pages.map(
 	({ path, name, calls }) => html`<section class="operations">

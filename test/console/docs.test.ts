@@ -64,7 +64,7 @@ withBrowser("the documentation", (newPage) => {
 			page.on("request", (request) => asked.push(new URL(request.url()).pathname));
 			await visit("/docs/reference");
 			await page.getByLabel("Your API key").fill(key);
-			await page.getByLabel("Search").fill("list your organizations");
+			await page.getByLabel("Search operations").fill("list your organizations");
 			expect(await page.locator(".operations li:visible").count()).toBe(1);
 			await page.getByRole("link", { name: "List your organizations" }).click();
 			await page.waitForURL("**/docs/reference/organizations#listOrganizations");
@@ -97,6 +97,116 @@ withBrowser("the documentation", (newPage) => {
 		await page.getByLabel("Your API key").fill(key);
 		await (await send()).getByText('"name": "From the reference"').waitFor();
 		expect(await section.locator("output").textContent()).toMatch(/^201 Created\n/);
+	});
+
+	test.each([...LOOKS, { width: 320, colorScheme: "light" } as const])(
+		"the search finds pages and headings, by keyboard, at $width pixels, $colorScheme",
+		async (look) => {
+			const { page, visit, wrong } = await open(look);
+			await visit("/docs");
+			const menu = page.getByRole("button", { name: "Pages" });
+			const show = async () => {
+				if (await menu.isVisible()) await menu.click();
+			};
+			await show();
+			const links = page.locator("#found a");
+			const field = page.getByRole("searchbox", { name: "Search pages and headings" });
+			await field.fill("VERIFY a domain");
+			await page.getByText("2 results:", { exact: true }).waitFor();
+			expect(await links.allTextContents()).toEqual([
+				...["Verifying a domain Getting started", "Verify a domain Domains (reference)"],
+			]);
+			await field.fill("nothing has this");
+			await page.getByRole("status").getByText("No page or heading has these words.").waitFor();
+			expect(await links.count()).toBe(0);
+			await field.fill("webhooks");
+			await links.first().waitFor();
+			expect(await links.first().textContent()).toBe("Webhooks");
+			expect(await page.getByRole("link", { name: "Overview" }).isVisible()).toBe(false);
+			expect(await overflowOf(page)).toBe(0);
+			expect((await new AxeBuilder({ page }).analyze()).violations).toEqual([]);
+			await screenshot(page, `search-${look.width}-${look.colorScheme}`);
+			await field.fill("");
+			await page.getByRole("link", { name: "Overview" }).waitFor();
+			await field.fill("webhook verifying");
+			await links.first().waitFor();
+			await field.press("Enter");
+			await page.waitForURL("**/docs/webhooks#verifying");
+			// A link to a heading of the same page closes the menu.
+			await show();
+			await field.fill("webhook rolling the secret");
+			await links.first().waitFor();
+			await field.press("Tab");
+			await page.keyboard.press("Enter");
+			await page.waitForURL("**/docs/webhooks#rolling-the-secret");
+			if (await menu.isVisible()) expect(await page.isVisible("#pages")).toBe(false);
+			expect(wrong).toEqual([]);
+		},
+	);
+
+	test("the search moves nothing, and loads its headings with the first search", async () => {
+		const { page, visit } = await open({ width: 1280, colorScheme: "light" });
+		const asked: string[] = [];
+		page.on("request", (request) => asked.push(request.url()));
+		await visit("/docs/api");
+		const loaded = () => asked.filter((path) => path.includes("/headings."));
+		const article = page.locator("article");
+		const before = await article.boundingBox();
+		expect(loaded()).toEqual([]);
+		await page.getByRole("searchbox").fill("errors");
+		await page.locator("#found a").first().waitFor();
+		await page.getByRole("searchbox").fill("order");
+		expect(loaded()).toHaveLength(1);
+		expect(await article.boundingBox()).toEqual(before);
+		expect(asked.filter((path) => !path.startsWith(url))).toEqual([]);
+	});
+
+	test("each heading that the search knows exists", async () => {
+		const { page, visit } = await open({ width: 1280, colorScheme: "light" });
+		await visit("/docs");
+		const pages = await page.evaluate<[string, string, [string, string][]][]>(
+			"import(document.getElementById('finder').dataset.headings).then((all) => all.default)",
+		);
+		expect(pages.length).toBeGreaterThan(30);
+		for (const [name, path, headings] of pages) {
+			const text = await (await fetch(`${url}${path}`)).text();
+			const missing = headings.filter(([, id]) => !text.includes(` id="${id}"`));
+			expect([name, missing]).toEqual([name, []]);
+			// Text, not HTML.
+			expect(headings.filter(([heading]) => /<\/|&\w+;/.test(heading))).toEqual([]);
+		}
+	});
+
+	test("guides stand apart from pages for those who run or change the service", async () => {
+		const { page, visit } = await open({ width: 1280, colorScheme: "light" });
+		await visit("/docs");
+		const [guides = [], inner = []] = await page.evaluate<string[][]>(
+			"[...document.querySelectorAll('#all ul')].map((list) => [...list.querySelectorAll('a')].map((link) => link.textContent))",
+		);
+		expect(guides.slice(0, 3)).toEqual(["Overview", "Getting started", "The API"]);
+		expect(inner).toEqual([
+			...["Deploying and operating", "Internals", "Contributing", "Security", "Changelog"],
+		]);
+	});
+
+	test("a phone doesn't enlarge the page when the field for the key is touched", async () => {
+		const { page, visit } = await open({ width: 390, colorScheme: "light" });
+		await visit("/docs/reference");
+		// iOS does this for fields with a smaller font.
+		for (const id of ["key", "search", "find"]) {
+			const size = await page.evaluate<string>(
+				`getComputedStyle(document.getElementById('${id}')).fontSize`,
+			);
+			expect([id, size]).toEqual([id, "16px"]);
+		}
+		await page.getByRole("button", { name: "On this page" }).click();
+		await page.locator("#contents").getByText("Authentication").click();
+		await page.waitForURL("**/docs/reference#authentication");
+		const top = await page.evaluate<number>(
+			"document.getElementById('authentication').getBoundingClientRect().top - document.querySelector('header').getBoundingClientRect().bottom",
+		);
+		expect(top).toBeGreaterThanOrEqual(0);
+		await page.getByLabel("Your API key").fill(key);
 	});
 
 	test("the menus of a phone open and close with the keyboard", async () => {
