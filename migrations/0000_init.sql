@@ -488,7 +488,7 @@ CREATE TABLE `recovery_codes` (
 --> statement-breakpoint
 CREATE TABLE `two_factors` (
 	`user_id` integer PRIMARY KEY NOT NULL,
-	`secret` text NOT NULL,
+	`secret` text,
 	`confirmed_at` text,
 	`last_step` integer DEFAULT 0 NOT NULL,
 	`attempts` integer DEFAULT 0 NOT NULL,

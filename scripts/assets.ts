@@ -26,7 +26,7 @@ const root = `${import.meta.dirname}/..`;
 const target = `${root}/public`;
 
 /** The folders of `public/`. */
-const BUILT = ["docs", "console", "compiler", "mcp", "saml"];
+const BUILT = ["docs", "console", "compiler", "mcp", "passkeys", "saml"];
 
 /** File contents, by path below `public/`. */
 type Files = Map<string, string>;
@@ -107,6 +107,7 @@ function addConsole(files: Files) {
 const WORKERS = {
 	compiler: "src/plugins/compiler/worker.ts",
 	mcp: "src/mcp/server/worker.ts",
+	passkeys: "src/accounts/passkeys/verifier/worker.ts",
 	saml: "src/accounts/saml/worker.ts",
 };
 

@@ -30,6 +30,7 @@ const GROUPS: Record<string, string> = {
 	webhooks: "webhooks",
 	users: "users",
 	"two-factor": "twoFactor",
+	passkeys: "passkeys",
 	"sign-in": "signIn",
 	keys: "personalApiKeys",
 	"scim-tokens": "scimTokens",

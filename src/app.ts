@@ -74,6 +74,7 @@ export const families = [
 	project("/activity_log", "activity_log", () => import("./activity/activity_log/routes.ts")),
 	user("/users", "user", () => import("./accounts/users/routes.ts")),
 	user("/users/:uuid/two_factor", "user", () => import("./accounts/two_factor/routes.ts")),
+	user("/users/:uuid/passkeys", "user", () => import("./accounts/passkeys/routes.ts")),
 	user("/personal_api_keys", "personal_api_key", apiKeys),
 ] as const satisfies Family[];
 

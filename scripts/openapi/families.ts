@@ -7,6 +7,7 @@ import invites, {
 } from "../../src/accounts/invites/openapi.ts";
 import members from "../../src/accounts/members/openapi.ts";
 import organizations from "../../src/accounts/organizations/openapi.ts";
+import passkeys from "../../src/accounts/passkeys/openapi.ts";
 import * as apiKeys from "../../src/accounts/personal_api_keys/openapi.ts";
 import projectMembers from "../../src/accounts/project_members/openapi.ts";
 import * as projects from "../../src/accounts/projects/openapi.ts";
@@ -60,6 +61,7 @@ export const texts: Texts = {
 	"/api/projects/:project_id/activity_log": activityLog.ofProject,
 	"/api/users": users,
 	"/api/users/:uuid/two_factor": twoFactor,
+	"/api/users/:uuid/passkeys": passkeys,
 	"/api/personal_api_keys": apiKeys.ofCaller,
 	"/": service,
 	"/api/invites": acceptanceOperations,

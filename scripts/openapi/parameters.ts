@@ -46,6 +46,7 @@ const IDS: Record<string, [schema: Json, description: string]> = {
 	audit_streams: [UUID, "The stream's id."],
 	domains: [UUID, "The domain's id."],
 	invites: [UUID, "The invite's id."],
+	passkeys: [UUID, "The passkey's id."],
 	webhooks: [UUID, "The webhook's id."],
 	pipeline_destinations: [INTEGER, "The plugin's id."],
 	pipeline_frontend_apps: [INTEGER, "The plugin's id."],

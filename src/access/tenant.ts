@@ -78,6 +78,11 @@ export class Tenant {
 		return addressOf(this.#c);
 	}
 
+	/** The URL of the request. */
+	get url() {
+		return this.#c.req.url;
+	}
+
 	/** The caller, read from D1. Throws if `read` hasn't returned yet. */
 	get caller(): Caller {
 		if (!this.#caller) throw new Error("The guard has not run yet.");

@@ -13,6 +13,7 @@ export const ACTIVITIES = {
 	Session: ["created", "deleted"],
 	Key: ["expiring"],
 	TwoFactor: ["begun", "enabled", "disabled", "recovery_codes_replaced", "recovery_code_used"],
+	Passkey: ["created", "updated", "deleted"],
 	Identity: ["created", "deleted"],
 	SignIn: ["failed", "break_glass_used"],
 	ServiceAccount: ["created", "updated", "deleted"],

@@ -14,6 +14,7 @@ export const ERROR_CODES = [
 	"invalid_choice",
 	"invalid_code",
 	"invalid_input",
+	"invalid_passkey",
 	"invalid_recipient",
 	"inviter_lost_access",
 	"limit_reached",

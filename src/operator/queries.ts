@@ -4,6 +4,7 @@ import type * as z from "zod";
 import { retry } from "../access/retry.ts";
 import { commit } from "../access/unit_of_work.ts";
 import * as sessions from "../accounts/personal_api_keys/sessions.ts";
+import { isEnabled } from "../accounts/two_factor/proof.ts";
 import { factorReset, mailChange } from "../accounts/users/mails.ts";
 import { assertExists } from "../db/assertion.ts";
 import { changes } from "../db/changes.ts";
@@ -12,6 +13,7 @@ import type { Kind } from "../db/event_types.ts";
 import type { Details } from "../db/record.ts";
 import { members } from "../db/schema/members.ts";
 import { organizations } from "../db/schema/organizations.ts";
+import { passkeys } from "../db/schema/passkeys.ts";
 import { recoveryCodes, twoFactors } from "../db/schema/two_factor.ts";
 import { isPerson, users } from "../db/schema/users.ts";
 import { byOperator } from "./entries.ts";
@@ -30,10 +32,9 @@ async function withOrganizations(db: Database, email: string) {
 				id: users.id,
 				uuid: users.uuid,
 				is_active: users.is_active,
-				two_factor_since: twoFactors.confirmed_at,
+				has_factor: isEnabled(users.id).mapWith(Boolean).as("has_factor"),
 			})
 			.from(users)
-			.leftJoin(twoFactors, eq(twoFactors.user_id, users.id))
 			.where(byEmail),
 		db
 			.select({ organization_id: members.organization_id })
@@ -65,20 +66,21 @@ export const deactivateUser = (env: Env, { email }: z.infer<typeof User>) =>
 	});
 
 /**
- * Removes the second factor of a user who has lost it, with its recovery codes, and ends all
- * sessions of the user.
+ * Removes the second factor of a user who has lost it, with its recovery codes and all passkeys, and
+ * ends all sessions of the user.
  * @throws OperatorError if the user has none
  */
 export const resetTwoFactor = (env: Env, { email }: z.infer<typeof User>) =>
 	retry(async () => {
 		const db = drizzle(env.DB);
 		const { user, entries } = await withOrganizations(db, email);
-		required(user.two_factor_since ?? undefined, "second factor for this user");
+		required(user.has_factor || undefined, "second factor for this user");
 		const isOwnFactor = eq(twoFactors.user_id, user.id);
 		await commit(env, db, {
 			checks: [assertExists(db, twoFactors, isOwnFactor)],
 			changes: [
 				db.delete(twoFactors).where(isOwnFactor),
+				db.delete(passkeys).where(eq(passkeys.user_id, user.id)),
 				db.delete(recoveryCodes).where(eq(recoveryCodes.user_id, user.id)),
 				db.update(users).set({ is_2fa_enabled: false }).where(eq(users.id, user.id)),
 				sessions.remove(db, { user_id: user.id }),

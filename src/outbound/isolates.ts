@@ -3,7 +3,7 @@ import { digest } from "../auth/keys.ts";
 const MAX_CPU_MS = 10_000;
 
 /** The workers of `public/`, and the flags that they need. */
-const FLAGS = { compiler: [], mcp: [], saml: ["nodejs_compat"] };
+const FLAGS = { compiler: [], mcp: [], passkeys: [], saml: ["nodejs_compat"] };
 
 /**
  * Reads a worker that scripts/assets.ts built, for `LOADER`

@@ -350,7 +350,7 @@ inBrowser("the account", (open) => {
 		});
 		await page.getByRole("button", { name: "Dismiss" }).click();
 		await checkLooks(page, "account");
-		await page.getByRole("button", { name: "Set up a second factor" }).click();
+		await page.getByRole("button", { name: "Set up an authenticator app" }).click();
 		await page.getByRole("img", { name: "QR code" }).waitFor();
 		await checkLooks(page, "account-set-up");
 		await typeCode(page);
@@ -375,7 +375,7 @@ inBrowser("the account", (open) => {
 		await checkLooks(page, "account-disable");
 		await page.getByRole("textbox", { name: "Code" }).fill(second);
 		await page.getByRole("dialog").getByRole("button", { name: "Disable" }).click();
-		await page.getByText("The second factor is disabled.").waitFor();
-		await page.getByRole("button", { name: "Set up a second factor" }).waitFor();
+		await page.getByText("The authenticator app is disabled.").waitFor();
+		await page.getByRole("button", { name: "Set up an authenticator app" }).waitFor();
 	});
 });

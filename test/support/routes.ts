@@ -33,6 +33,7 @@ const projects = route("/api/projects");
 const webhooks = route("/api/organizations/:organization_id/webhooks");
 const keys = route("/api/personal_api_keys");
 const twoFactor = route("/api/users/:uuid/two_factor");
+const passkeys = route("/api/users/:uuid/passkeys");
 const accounts = route("/api/organizations/:organization_id/service_accounts");
 const accountKeys = route(
 	"/api/organizations/:organization_id/service_accounts/:service_account_id/keys",
@@ -238,11 +239,25 @@ const added: Route[] = [
 		first_name: "Renamed",
 	})),
 	twoFactor("GET", "", "user:read"),
-	twoFactor("POST", "/begin", "user:write"),
+	// A user with passkeys has to prove one of their factors.
+	{ ...twoFactor("POST", "/begin", "user:write"), fails: 400 },
 	...["/confirm", "/disable", "/recovery_codes"].map((path) => ({
 		...twoFactor("POST", path, "user:write", () => ({ code: "000000" })),
 		fails: 400,
 	})),
+	passkeys("GET", "", "user:read"),
+	{ ...passkeys("POST", "/begin", "user:write"), fails: 403 },
+	{
+		...passkeys("POST", "", "user:write", () => ({
+			name: "New",
+			credential: { id: "x", response: { clientDataJSON: "x", attestationObject: "x" } },
+		})),
+		fails: 403,
+	},
+	passkeys("POST", "/challenge", "user:write"),
+	passkeys("GET", "/:id", "user:read"),
+	passkeys("PATCH", "/:id", "user:write", () => ({ name: "Renamed" })),
+	{ ...passkeys("POST", "/:id/remove", "user:write", () => ({ code: "lost" })), fails: 400 },
 	...keeping(keys, "personal_api_key"),
 	accounts("GET", "", "organization_member:read"),
 	accounts("POST", "", "organization_member:write", ({ project }) => ({
@@ -268,6 +283,13 @@ const added: Route[] = [
 	route("/api/sign_in")("POST", "", null, () => ({ email: "nobody@tenantry.test" })),
 	route("/api/sign_in")("POST", "/two_factor", null, () => ({ token: "x" })),
 	route("/sso")("GET", "/finish", null),
+	route("/api/sign_in")("POST", "/passkey/options", null, () => ({ token: "x" })),
+	route("/api/sign_in")("POST", "/passkey", null, () => ({
+		passkey: {
+			id: "x",
+			response: { clientDataJSON: "x", authenticatorData: "x", signature: "x" },
+		},
+	})),
 	route("/sso/saml/:domain_id")("GET", "/metadata", null),
 	route("/sso/saml/:domain_id")("GET", "/start", null),
 	route("/sso/saml/:domain_id")("POST", "/acs", null),
@@ -303,6 +325,7 @@ export function subject(path: string, world: World) {
 		"/domains": world.domain,
 		"/webhooks": world.webhook,
 		"/invites": world.invite,
+		"/passkeys": world.passkey,
 		"/personal_api_keys": world.key_id,
 		"/projects": world.project,
 		"/api/organizations": world.id,

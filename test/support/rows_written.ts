@@ -94,5 +94,6 @@ export const ROWS_WRITTEN: Record<string, number> = {
 	"POST /api/projects/:project_id/plugin_configs/:id/job": 7,
 	"PATCH /api/projects/:project_id/plugin_configs/rearrange": 0,
 	"PATCH /api/users/:uuid": 4,
-	"POST /api/users/:uuid/two_factor/begin": 4,
+	"PATCH /api/users/:uuid/passkeys/:id": 4,
+	"POST /api/users/:uuid/passkeys/challenge": 1,
 };

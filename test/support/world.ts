@@ -21,6 +21,7 @@ import {
 import { domains } from "../../src/db/schema/domains.ts";
 import { invites } from "../../src/db/schema/invites.ts";
 import { members } from "../../src/db/schema/members.ts";
+import { passkeys } from "../../src/db/schema/passkeys.ts";
 import { personalApiKeys } from "../../src/db/schema/personal_api_keys.ts";
 import { pluginConfigs } from "../../src/db/schema/plugin_configs.ts";
 import { type Capabilities, pluginSourceFiles, plugins } from "../../src/db/schema/plugins.ts";
@@ -28,6 +29,7 @@ import { projectMembers } from "../../src/db/schema/project_members.ts";
 import { projects } from "../../src/db/schema/projects.ts";
 import { scimGroups, scimTokens } from "../../src/db/schema/scim.ts";
 import { serviceAccounts } from "../../src/db/schema/service_accounts.ts";
+import { twoFactors } from "../../src/db/schema/two_factor.ts";
 import { users } from "../../src/db/schema/users.ts";
 import { webhooks } from "../../src/db/schema/webhooks.ts";
 import { assertDocumented } from "./contract.ts";
@@ -321,6 +323,7 @@ export async function furnished() {
 	const [key_id, domain, invite, webhook, delivery] = [v7(), v7(), v7(), v7(), v7()];
 	const account = await serviceAccount(home);
 	const account_key = v7();
+	const passkey = v7();
 	const [batch_export, backfill, run, ended_run] = [v7(), v7(), v7(), v7()];
 	const audit_stream = v7();
 	const [scim_token, scim_group] = [v7(), v7()];
@@ -341,6 +344,16 @@ export async function furnished() {
 			organization_id: organizationId(home.id),
 			user_id: member.id,
 			level: 1,
+		}),
+		db.insert(twoFactors).values({ user_id: home.owner.id }),
+		db.insert(passkeys).values({
+			id: passkey,
+			credential_id: passkey,
+			user_id: home.owner.id,
+			name: "Laptop",
+			public_key: "",
+			sign_count: 0,
+			is_backed_up: false,
 		}),
 		db.insert(personalApiKeys).values({
 			id: key_id,
@@ -484,6 +497,7 @@ export async function furnished() {
 	return {
 		...home,
 		key_id,
+		passkey,
 		account: account.id,
 		account_key,
 		domain,

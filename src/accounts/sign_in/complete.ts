@@ -6,7 +6,14 @@ import { addressOf } from "../../auth/addresses.ts";
 import { cache, evict, newKey, toRecord } from "../../auth/keys.ts";
 import type { App } from "../../env.ts";
 import { invalid, orNotFound } from "../../http/errors.ts";
-import { type Proof, prove } from "../two_factor/proof.ts";
+import {
+	type Given,
+	hasFactor,
+	isGiven,
+	type Proof,
+	proofRequired,
+	prove,
+} from "../two_factor/proof.ts";
 import { newRecoveryCodes, rowsOf } from "../two_factor/recovery_codes.ts";
 import { factorEnabled, mailChange } from "../users/mails.ts";
 import { tellOwners } from "./break_glass.ts";
@@ -21,40 +28,32 @@ import type { complete as Body, SignedIn } from "./shape.ts";
  * @throws 400 if a code is missing or wrong, 429 after too many wrong codes, 409 if other requests
  * interfered each time, and the errors of `findSignIn`
  */
-export const complete = (c: Context<App>, { token, code }: z.infer<typeof Body>) =>
+export const complete = (c: Context<App>, { token, ...given }: z.infer<typeof Body>) =>
 	retry(async () => {
-		const signIn = await findSignIn(c, token, code);
-		const proof = await checkFactor(c.env, signIn, code);
+		const signIn = await findSignIn(c, token, given);
+		const proof = await checkFactor(c, signIn, given);
 		return write(c, signIn, proof, chooseRemoved(signIn, proof));
 	});
 
-export const codeRequired = () =>
-	invalid(
-		"code",
-		"Send a code of your authenticator app, or a recovery code.",
-		"two_factor_required",
-	);
-
 /** Returns the proof of the second factor; undefined if none is needed. */
 async function checkFactor(
-	env: Env,
+	{ env, req: { url } }: Context<App>,
 	{ link, factor, isCounted }: SignIn,
-	code: string | undefined,
+	given: Given,
 ): Promise<Proof | undefined> {
-	const { secret, enabled_at } = factor;
-	const isEnabled = enabled_at !== null;
-	const isSettingUp = secret !== null && !isEnabled && code !== undefined;
+	const isSettingUp = !hasFactor(factor);
 	// A provider's second factor can be enough, even if the user has set up ours.
-	const isNeeded = link.is_required || (isEnabled && !link.has_factor);
-	if (!isNeeded && !isSettingUp) return undefined;
-	if (secret === null || (!isEnabled && !isSettingUp))
+	const isNeeded = link.is_required || (!isSettingUp && !link.has_factor);
+	const canSetUp = isSettingUp && factor.secret !== null && isGiven(given);
+	if (!isNeeded && !canSetUp) return undefined;
+	if (isSettingUp && !canSetUp)
 		throw invalid(
 			"code",
 			"Your organization requires a second factor. Set one up, and send a code of it.",
 			"two_factor_setup_required",
 		);
-	if (code === undefined) throw codeRequired();
-	return prove(env, { ...factor, secret }, code, isCounted);
+	if (!isGiven(given)) throw proofRequired();
+	return prove(env, { factor, given, isCounted, isSettingUp, url });
 }
 
 async function write(

@@ -13,8 +13,15 @@ import { users } from "../../db/schema/users.ts";
 import { connect } from "../../db/session.ts";
 import type { App } from "../../env.ts";
 import { invalid, throttled } from "../../http/errors.ts";
+import { referenceOf } from "../passkeys/challenges.ts";
 import { selectByHash as selectSession } from "../personal_api_keys/sessions.ts";
-import { countAttempt, type Factor, factorColumns } from "../two_factor/proof.ts";
+import {
+	countAttempt,
+	type Factor,
+	factorColumns,
+	type Given,
+	isGiven,
+} from "../two_factor/proof.ts";
 import { userColumns } from "../users/shape.ts";
 import {
 	brokenGlassOf,
@@ -31,19 +38,20 @@ export type SignIn = Awaited<ReturnType<typeof findSignIn>>;
 /**
  * Returns the link with this token, its user, and everything else that signing in depends on. One
  * round trip.
- * @param code if given, counts as an attempt of the link and of the user
+ * @param given the proof of the second factor, which counts as an attempt of the link and the user
  * @throws 400 for an invalid token, or if single sign-on is enforced; 429 after too many requests
  * or wrong tokens
  */
-export async function findSignIn(c: Context<App>, token: string, code?: string) {
+export async function findSignIn(c: Context<App>, token: string, given: Given = {}) {
 	const { db } = connect(c, "first-primary");
 	const byToken = eq(signIns.token_hash, await digest(token));
 	const user_id = sql<number>`(select ${signIns.user_id} from ${signIns} where ${and(byToken, isOpen())})`;
-	const hasCode = code !== undefined;
+	const hasProof = isGiven(given);
+	const passkey = given.passkey && (await referenceOf(given.passkey));
 	const cookie = inCookie(c);
 	const { attempt, linkAttempt, links, keys, replaced } = await runBatch(db, {
-		attempt: hasCode ? countAttempt(db, user_id, sql`true`) : undefined,
-		linkAttempt: hasCode
+		attempt: hasProof ? countAttempt(db, user_id, sql`true`) : undefined,
+		linkAttempt: hasProof
 			? db
 					.update(signIns)
 					.set({ attempts: sql`${signIns.attempts} + 1` })
@@ -72,7 +80,7 @@ export async function findSignIn(c: Context<App>, token: string, code?: string) 
 					"organization_name",
 				),
 				user: userColumns,
-				...factorColumns,
+				...factorColumns(passkey),
 			})
 			.from(signIns)
 			.innerJoin(users, eq(users.id, signIns.user_id))
@@ -93,16 +101,16 @@ export async function findSignIn(c: Context<App>, token: string, code?: string) 
 		replaced: cookie ? selectSession(db, await digest(cookie)) : undefined,
 	});
 	const [link] = links;
-	const mayTry = hasCode
+	const mayTry = hasProof
 		? linkAttempt && linkAttempt.length > 0
 		: link && link.attempts < MAX_ATTEMPTS;
 	if (!link?.is_open || !mayTry) throw await countFailure(c, linkExpired());
 	await limitRate(c, link.id);
 	if (link.sso !== null) throw ssoRequired(link.sso);
-	const { user, secret, enabled_at, last_step, attempts_since, digests } = link;
+	const { user, secret, enabled_at, last_step, attempts_since, digests, passkeys, signed } = link;
 	const factor: Factor = {
 		user_id: user.id,
-		...{ secret, enabled_at, last_step, attempts_since, digests },
+		...{ secret, enabled_at, last_step, attempts_since, digests, passkeys, signed },
 	};
 	return {
 		db,

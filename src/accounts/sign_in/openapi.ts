@@ -1,6 +1,17 @@
 import { describe, type OpenApi } from "../../http/openapi.ts";
+import { OptionalProof } from "../two_factor/shape.ts";
 import type signIn from "./routes.ts";
-import { complete, link, request, SignedIn, SignInPreview, SignInRequested } from "./shape.ts";
+import {
+	complete,
+	link,
+	passkey,
+	passkeyOptions,
+	request,
+	SignedIn,
+	SignInPreview,
+	SignInRequested,
+	SignInToken,
+} from "./shape.ts";
 
 const EXPIRED =
 	"The token is unknown, older than 15 minutes or used, or five codes were sent with it.";
@@ -39,11 +50,33 @@ export default {
 				two_factor_required: "The user has a second factor: sign in with a code of it.",
 			},
 		},
+		"POST /passkey/options": {
+			id: "beginSignInPasskey",
+			summary: "Start to use a passkey when signing in",
+			description:
+				"Returns what a browser needs to use a passkey: convert it with `PublicKeyCredential.parseRequestOptionsFromJSON`, and pass it to `navigator.credentials.get`. With the token of a link, `allowCredentials` has the passkeys of its user, which are its second factor: send the one that was used to `completeSignIn`. If it is empty, the user has none. Without one, the passkey is all that is needed: send it to `enterSignIn`. Valid for ten minutes, and once. An IP address can send ten of these and of `requestSignIn` a minute; more are a 429.",
+			errors: {
+				expired: EXPIRED,
+				sso_required: SSO,
+				invalid_input: "The operator hasn't set `APP_URL`.",
+			},
+		},
+		"POST /passkey": {
+			id: "enterSignIn",
+			summary: "Sign in with a passkey",
+			description:
+				"Verifies a passkey whose device has verified the user, for example with a fingerprint or PIN. Returns a token for `completeSignIn`, which signs in without a second factor. It works once, for a minute.",
+			errors: {
+				invalid_passkey:
+					"The passkey or its challenge is unknown, its signature or counter is wrong, the device didn't verify the user, or the user can't sign in.",
+				invalid_input: "The operator hasn't set `APP_URL`.",
+			},
+		},
 		"POST /complete": {
 			id: "completeSignIn",
 			summary: "Sign in",
 			description:
-				"For the console. Requires the token of a link, and a code if the user needs a second factor. Starts a session with the scope `*`, and sets its cookie, which works only for pages of this service: programs use API keys. Uses up the link and the user's other links. Ends the session that the browser had before. Deletes expired sessions and, if the user has 25 sessions, the oldest; if it sets up the second factor, all other sessions. If the email address was never proved before, all earlier keys of the user are revoked. An error doesn't use up the link. A link allows five codes, and a user ten wrong codes an hour; more are a 429. Pages of other origins get a 403.",
+				"For the console. Requires the token of a link or passkey, and a code or passkey if the user needs a second factor. Starts a session with the scope `*`, and sets its cookie, which works only for pages of this service: programs use API keys. Uses up the link and the user's other links. Ends the session that the browser had before. Deletes expired sessions and, if the user has 25 sessions, the oldest; if it sets up the second factor, all other sessions. If the email address was never proved before, all earlier keys of the user are revoked. An error doesn't use up the link. A link allows five codes, and a user ten wrong codes an hour; more are a 429. Pages of other origins get a 403.",
 			errors: {
 				expired: EXPIRED,
 				sso_required: SSO,
@@ -51,6 +84,7 @@ export default {
 				two_factor_setup_required:
 					"An organization of the user requires a second factor, and the user has none. Set it up with `beginSignInTwoFactor`.",
 				invalid_code: "The code is wrong, or was used before.",
+				invalid_passkey: "The passkey isn't the user's, or its signature or challenge isn't valid.",
 			},
 		},
 		"POST /key": {
@@ -81,10 +115,13 @@ describe(SignInPreview, {
 	organization_name: "The name of the user's current organization; null if there is none.",
 });
 
-describe(complete, {
-	token: TOKEN,
-	code: "The six digits that the authenticator app shows, or a recovery code, if a second factor is needed. A code works once.",
-});
+describe(complete, { token: TOKEN }, OptionalProof);
+
+describe(passkeyOptions, { token: `${TOKEN} Leave it out to sign in with a passkey alone.` });
+
+describe(passkey, { passkey: "The use of a passkey, as `toJSON()` returns it in the browser." });
+
+describe(SignInToken, { token: "Send it to `completeSignIn`." });
 
 describe(SignedIn, {
 	user: "Who has signed in.",

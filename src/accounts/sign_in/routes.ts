@@ -7,6 +7,7 @@ import type { App } from "../../env.ts";
 import { throttled } from "../../http/errors.ts";
 import { accepted, noContent, ok, router } from "../../http/router.ts";
 import { body } from "../../http/valid.ts";
+import { PasskeyRequest } from "../passkeys/webauthn.ts";
 import { TwoFactorSetup } from "../two_factor/shape.ts";
 import { sameOrigin } from "./cookie.ts";
 import * as shape from "./shape.ts";
@@ -41,6 +42,20 @@ export default router()
 	.post("/two_factor", ok(TwoFactorSetup), body(shape.link, nothing), async (c) => {
 		const { setUp } = await import("./set_up.ts");
 		return c.json(await setUp(c, c.req.valid("json").token));
+	})
+	.post(
+		"/passkey/options",
+		ok(PasskeyRequest),
+		limitByAddress,
+		body(shape.passkeyOptions, nothing),
+		async (c) => {
+			const { options } = await import("./passkey.ts");
+			return c.json(await options(c, c.req.valid("json").token));
+		},
+	)
+	.post("/passkey", ok(shape.SignInToken), body(shape.passkey, nothing), async (c) => {
+		const { enter } = await import("./passkey.ts");
+		return c.json(await enter(c, c.req.valid("json").passkey));
 	})
 	.post("/complete", ok(shape.SignedIn), sameOrigin, body(shape.complete, nothing), async (c) => {
 		const { complete } = await import("./complete.ts");

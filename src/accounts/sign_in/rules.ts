@@ -66,14 +66,18 @@ export const brokenGlassOf = (email: SQL, connection: Connection) => sql<string 
 	where ${enforcesAnother(email, connection)} and ${breaksGlass(email, connection)})`;
 
 /** The columns of a link about the provider that signed in. */
-type Provider = Record<"connection" | "has_factor", SQL | Column | string | boolean | null>;
+type Provider = Record<
+	"method" | "connection" | "has_factor",
+	SQL | Column | string | boolean | null
+>;
 
 /**
  * SQL condition on `users`: signing in requires our second factor. A provider's counts in the
- * organization of its domain only: it must not open other organizations of the user.
+ * organization of its domain only: it must not open other organizations of the user. A passkey whose
+ * device has verified the user counts everywhere.
  */
-export const needsFactor = ({ connection, has_factor }: Provider) => sql`(
-	(${users.is_2fa_enabled} or ${isEnforced(users.id)}) and (not ${has_factor} or exists (
+export const needsFactor = ({ method, connection, has_factor }: Provider) => sql`(
+	(${users.is_2fa_enabled} or ${isEnforced(users.id)}) and ${method} <> 'passkey' and (not ${has_factor} or exists (
 		select 1 from ${members} join ${organizations} on ${organizations.id} = ${members.organization_id}
 		where ${members.user_id} = ${users.id} and (${users.is_2fa_enabled} or ${organizations.enforce_2fa})
 			and ${members.organization_id} is not (select ${domains.organization_id} from ${domains}

@@ -10,7 +10,15 @@ import { signIns } from "../../db/schema/sign_in.ts";
 import { recoveryCodes, twoFactors } from "../../db/schema/two_factor.ts";
 import { users } from "../../db/schema/users.ts";
 import { areAll, endEntry } from "../personal_api_keys/sessions.ts";
-import { afterUse, isEnabled, isFactorOf, isUnused, type Proof } from "../two_factor/proof.ts";
+import {
+	afterUse,
+	hasFactor,
+	isEnabled,
+	isFactorOf,
+	isUnused,
+	type Proof,
+	useProof,
+} from "../two_factor/proof.ts";
 import { userColumns } from "../users/shape.ts";
 import { brokenGlass } from "./break_glass.ts";
 import type { SignIn } from "./find.ts";
@@ -30,7 +38,7 @@ type Key = SignIn["keys"][number];
 
 /** Whether signing in with this proof sets up the second factor. */
 export const setsUpFactor = ({ factor }: SignIn, proof: Proof | undefined) =>
-	proof !== undefined && factor.enabled_at === null;
+	proof !== undefined && !hasFactor(factor);
 
 /**
  * Returns the keys that are removed when the user signs in: those of expired sessions, and of the
@@ -129,16 +137,13 @@ function useFactor(signIn: SignIn, { proof, newCodes }: New) {
 	const { db, user } = signIn;
 	if (!proof) return [];
 	const isSetUp = setsUpFactor(signIn, proof);
-	const codes = eq(recoveryCodes.user_id, user.id);
-	const usedCodes = isSetUp
-		? codes
-		: proof.kind === "recovery_code" && and(codes, eq(recoveryCodes.digest, proof.digest));
+	if (!isSetUp) return useProof(db, proof);
 	return [
 		db
 			.update(twoFactors)
-			.set({ ...afterUse(proof), ...(isSetUp && { confirmed_at: now() }) })
+			.set({ ...afterUse(proof), confirmed_at: now() })
 			.where(isFactorOf(proof)),
-		...(usedCodes ? [db.delete(recoveryCodes).where(usedCodes)] : []),
+		db.delete(recoveryCodes).where(eq(recoveryCodes.user_id, user.id)),
 		...(newCodes.length > 0 ? [db.insert(recoveryCodes).values(newCodes)] : []),
 	];
 }

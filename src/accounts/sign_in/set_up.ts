@@ -6,10 +6,15 @@ import { commit } from "../../access/unit_of_work.ts";
 import { assertExists, assertThat } from "../../db/assertion.ts";
 import { signIns } from "../../db/schema/sign_in.ts";
 import type { App } from "../../env.ts";
-import { cipherFor, isEnabled, storeSecret } from "../two_factor/proof.ts";
+import {
+	cipherFor,
+	hasFactor,
+	isEnabled,
+	proofRequired,
+	storeSecret,
+} from "../two_factor/proof.ts";
 import type { TwoFactorSetup } from "../two_factor/shape.ts";
 import { newSecret, otpauthUrl } from "../two_factor/totp.ts";
-import { codeRequired } from "./complete.ts";
 import { findSignIn } from "./find.ts";
 import { isOpen } from "./rules.ts";
 
@@ -21,7 +26,7 @@ import { isOpen } from "./rules.ts";
 export const setUp = (c: Context<App>, token: string): Promise<z.infer<typeof TwoFactorSetup>> =>
 	retry(async () => {
 		const { db, link, user, factor } = await findSignIn(c, token);
-		if (factor.enabled_at !== null) throw codeRequired();
+		if (hasFactor(factor)) throw proofRequired();
 		const secret = await newSecret();
 		const sealed = await cipherFor(c.env, user.id).seal("secret", secret);
 		await commit(

@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { email, rawText } from "../../http/fields.ts";
-import { code } from "../two_factor/shape.ts";
+import { PasskeyAssertion } from "../passkeys/webauthn.ts";
+import { OptionalProof } from "../two_factor/shape.ts";
 import { User } from "../users/shape.ts";
 
 export const request = z.object({ email: email() });
@@ -13,7 +14,15 @@ const token = () => rawText(100).min(1);
 
 export const link = z.object({ token: token() });
 
-export const complete = z.object({ token: token(), code: code().optional() });
+export const complete = z.object({ token: token(), ...OptionalProof.shape });
+
+/** A token of a link, if the passkey is its second factor. */
+export const passkeyOptions = z.object({ token: token().optional() });
+
+export const passkey = z.object({ passkey: PasskeyAssertion });
+
+/** A token that completes signing in, as one in a link does. */
+export const SignInToken = z.object({ token: z.string() }).meta({ id: "SignInToken" });
 
 /** Who a link signs in, and their current organization. */
 export const SignInPreview = z

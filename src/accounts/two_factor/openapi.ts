@@ -1,16 +1,19 @@
 import { describe, type OpenApi } from "../../http/openapi.ts";
 import type twoFactor from "./routes.ts";
-import { Code, TwoFactor, TwoFactorSetup, TwoFactorWithCodes } from "./shape.ts";
+import { Code, OptionalProof, TwoFactor, TwoFactorSetup, TwoFactorWithCodes } from "./shape.ts";
 
 const WRONG = "The code is wrong, or was used before.";
 
-const ATTEMPTS = "A user may send ten wrong codes an hour; more are a 429 with `Retry-After`.";
+const WRONG_PASSKEY = "The passkey isn't yours, or its signature or challenge isn't valid.";
+
+const ATTEMPTS =
+	"A user may send ten wrong codes and passkeys an hour; more are a 429 with `Retry-After`.";
 
 export default {
 	tag: {
 		name: "Second factor",
 		description:
-			"Your second factor for signing in: codes of an authenticator app (TOTP, RFC 6238), and recovery codes in case you lose it. API keys work without it. Service accounts have no second factor and get a 403.",
+			"Your second factor for signing in: codes of an authenticator app (TOTP, RFC 6238) or [passkeys](#tag/passkeys), and recovery codes in case you lose them. API keys work without it. Service accounts have no second factor and get a 403.",
 	},
 	operations: {
 		"GET /": {
@@ -20,15 +23,19 @@ export default {
 		},
 		"POST /begin": {
 			id: "beginTwoFactor",
-			summary: "Start to set up a second factor",
-			description:
-				"Creates a secret for an authenticator app. Only this response shows it. To enable it, send a code to `confirmTwoFactor`. Replaces an unconfirmed secret.",
-			errors: { invalid_input: "Your second factor is enabled already." },
+			summary: "Start to set up an authenticator app",
+			description: `Creates a secret for an authenticator app. Only this response shows it. To enable it, send a code to \`confirmTwoFactor\`. Replaces an unconfirmed secret. If you have passkeys, it requires one of them or a recovery code. ${ATTEMPTS}`,
+			errors: {
+				invalid_code: WRONG,
+				invalid_passkey: WRONG_PASSKEY,
+				invalid_input: "Your authenticator app is enabled already.",
+				two_factor_required: "You have passkeys, and the body has no proof.",
+			},
 		},
 		"POST /confirm": {
 			id: "confirmTwoFactor",
-			summary: "Enable the second factor",
-			description: `Requires a code of the secret that \`beginTwoFactor\` created. From then on, signing in requires a code. Your other sessions end. Only this response shows the recovery codes: each works once, in place of a code. ${ATTEMPTS}`,
+			summary: "Enable the authenticator app",
+			description: `Requires a code of the secret that \`beginTwoFactor\` created. From then on, signing in by mail requires a code. Your other sessions end. Only this response shows the recovery codes, which replace earlier ones: each works once, in place of a code. ${ATTEMPTS}`,
 			errors: {
 				invalid_code: WRONG,
 				invalid_input: "Your second factor is enabled already, or there is no secret yet.",
@@ -36,28 +43,35 @@ export default {
 		},
 		"POST /disable": {
 			id: "disableTwoFactor",
-			summary: "Disable the second factor",
-			description: `Requires a code or a recovery code. Deletes the secret and the recovery codes. Your other sessions end. ${ATTEMPTS}`,
+			summary: "Disable the authenticator app",
+			description: `Requires a code, a recovery code or a passkey. Deletes the secret and, if you have no passkeys, the recovery codes. Your other sessions end. ${ATTEMPTS}`,
 			errors: {
 				invalid_code: WRONG,
+				invalid_passkey: WRONG_PASSKEY,
 				invalid_input:
-					"Your second factor isn't enabled, or an organization that you belong to requires one.",
+					"Your authenticator app isn't enabled; or you have no passkeys, and an organization that you belong to requires a second factor.",
 			},
 		},
 		"POST /recovery_codes": {
 			id: "replaceTwoFactorCodes",
 			summary: "Replace your recovery codes",
-			description: `Requires a code or a recovery code. The old recovery codes stop working; only this response shows the new ones. ${ATTEMPTS}`,
-			errors: { invalid_code: WRONG, invalid_input: "Your second factor isn't enabled." },
+			description: `Requires a code, a recovery code or a passkey. The old recovery codes stop working; only this response shows the new ones. ${ATTEMPTS}`,
+			errors: {
+				invalid_code: WRONG,
+				invalid_passkey: WRONG_PASSKEY,
+				invalid_input: "You have no second factor.",
+			},
 		},
 	},
 } satisfies OpenApi<typeof twoFactor>;
 
 describe(TwoFactor, {
-	is_enabled: "Whether signing in requires a second factor.",
-	enabled_at: "When it was enabled; null if it isn't.",
+	is_enabled:
+		"Whether signing in by mail requires a second factor, because you have an authenticator app or a passkey.",
+	enabled_at: "When the authenticator app was enabled; null if you have none.",
+	passkeys: "How many passkeys you have.",
 	is_required:
-		"Whether an organization that you belong to requires a second factor. If so, you can't disable it.",
+		"Whether an organization that you belong to requires a second factor. If so, you can't remove the last one.",
 	recovery_codes_left: "How many recovery codes haven't been used yet.",
 });
 
@@ -72,6 +86,12 @@ describe(
 	TwoFactor,
 );
 
-describe(Code, {
-	code: "The six digits that your authenticator app shows, or a recovery code. Spaces and hyphens don't matter. A code works once.",
+const CODE =
+	"The six digits that your authenticator app shows, or a recovery code. Spaces and hyphens don't matter. A code works once.";
+
+describe(Code, { code: CODE });
+
+describe(OptionalProof, {
+	code: CODE,
+	passkey: "A use of one of your passkeys, in place of a code (`challengePasskey`).",
 });

@@ -1,81 +1,55 @@
 import { and, eq, sql } from "drizzle-orm";
 import type * as z from "zod";
 import { retry } from "../../access/retry.ts";
-import { keyStillWorks } from "../../access/still_allowed.ts";
 import type { Tenant } from "../../access/tenant.ts";
 import { currentOrganization } from "../../access/visible.ts";
-import { evict } from "../../auth/keys.ts";
 import { assertExists, assertThat } from "../../db/assertion.ts";
-import { insertEach } from "../../db/client.ts";
 import type { ActivityOf } from "../../db/event_types.ts";
 import { now } from "../../db/now.ts";
-import { recoveryCodes, twoFactors } from "../../db/schema/two_factor.ts";
-import { users } from "../../db/schema/users.ts";
-import { forbidden, invalid, orNotFound } from "../../http/errors.ts";
+import { twoFactors } from "../../db/schema/two_factor.ts";
+import { invalid } from "../../http/errors.ts";
 import * as sessions from "../personal_api_keys/sessions.ts";
+import { codesReplaced, factorDisabled, factorEnabled, tellCaller } from "../users/mails.ts";
 import {
-	type Change,
-	codesReplaced,
-	factorDisabled,
-	factorEnabled,
-	tellCaller,
-} from "../users/mails.ts";
+	announce,
+	entriesOf,
+	factorIsRequired,
+	otherSessions,
+	type Row,
+	read,
+	readAndProve,
+	removeFactor,
+	replaceWith,
+	select,
+	setEnabled,
+} from "./caller.ts";
 import { isEnforced } from "./enforced.ts";
 import {
 	afterUse,
 	cipherFor,
-	countAttempt,
-	factorColumns,
+	type Given,
+	hasAsManyPasskeys,
+	hasFactor,
 	isEnabled,
 	isFactorOf,
+	isGiven,
 	isUnused,
 	type Proof,
-	prove,
+	proofRequired,
 	storeSecret,
+	useProof,
 } from "./proof.ts";
-import { newRecoveryCodes, rowsOf } from "./recovery_codes.ts";
+import { newRecoveryCodes } from "./recovery_codes.ts";
 import type { TwoFactor } from "./shape.ts";
 import { newSecret, otpauthUrl } from "./totp.ts";
 
-/** Selects the caller with their second factor, unless `uuid` is somebody else's. */
-const select = ({ db, key }: Tenant, uuid: string) =>
-	db
-		.select({
-			user_id: users.id,
-			uuid: users.uuid,
-			email: users.email,
-			is_required: isEnforced(users.id).mapWith(Boolean).as("is_required"),
-			...factorColumns,
-		})
-		.from(users)
-		.leftJoin(twoFactors, eq(twoFactors.user_id, users.id))
-		.where(
-			and(
-				eq(users.id, key.user_id),
-				uuid === "@me" ? undefined : eq(users.uuid, uuid.toLowerCase()),
-			),
-		);
-
-type Row = Awaited<ReturnType<typeof select>>[number];
-
-const toTwoFactor = ({ enabled_at, is_required, digests }: Row): z.infer<typeof TwoFactor> => ({
-	is_enabled: enabled_at !== null,
-	enabled_at,
-	is_required,
-	recovery_codes_left: digests.length,
+const toTwoFactor = (row: Row): z.infer<typeof TwoFactor> => ({
+	is_enabled: hasFactor(row),
+	enabled_at: row.enabled_at,
+	passkeys: row.passkeys.length,
+	is_required: row.is_required,
+	recovery_codes_left: row.digests.length,
 });
-
-/** @throws 403 if the caller is a service account */
-function assertPerson({ caller }: Tenant) {
-	if (caller.is_service_account)
-		throw forbidden("A service account has no second factor: it doesn't sign in.");
-}
-
-async function read(tenant: Tenant, uuid: string) {
-	const [[row]] = await tenant.read(select(tenant, uuid));
-	assertPerson(tenant);
-	return orNotFound(row);
-}
 
 export const find = async (tenant: Tenant, uuid: string) => toTwoFactor(await read(tenant, uuid));
 
@@ -96,83 +70,64 @@ const entry = <A extends ActivityOf<"TwoFactor">>(
 const alreadyEnabled = () =>
 	invalid(null, "The second factor is enabled. Disable it first to set up another one.");
 
-/** Creates a secret, which replaces an earlier one, for `confirm`. */
-export const begin = (tenant: Tenant, uuid: string) =>
+const assertDisabled = ({ enabled_at }: Row) => {
+	if (enabled_at !== null) throw alreadyEnabled();
+};
+
+/**
+ * Creates a secret, which replaces an earlier one, for `confirm`. A user with passkeys has to prove
+ * one of their factors.
+ */
+export const begin = (tenant: Tenant, uuid: string, given: Given) =>
 	retry(async () => {
-		const row = await read(tenant, uuid);
-		if (row.enabled_at !== null) throw alreadyEnabled();
-		const { user_id } = row;
+		const { db, env } = tenant;
+		const { row, proof } = await readAndProve(tenant, uuid, given, {
+			check: (row) => {
+				assertDisabled(row);
+				if (hasFactor(row) && !isGiven(given)) throw proofRequired();
+			},
+		});
 		const secret = await newSecret();
-		const sealed = await cipherFor(tenant.env, user_id).seal("secret", secret);
+		const sealed = await cipherFor(env, row.user_id).seal("secret", secret);
 		await tenant.write({
-			checks: [assertThat(tenant.db, sql`not ${isEnabled(user_id)}`, "is_current")],
-			changes: [storeSecret(tenant.db, user_id, sealed)],
-			entries: [entry(tenant, row, "begun")],
+			checks: [
+				proof
+					? assertExists(db, twoFactors, isUnused(proof, false))
+					: assertThat(db, sql`not ${isEnabled(row.user_id)}`, "is_current"),
+			],
+			changes: [...(proof ? useProof(db, proof) : []), storeSecret(db, row.user_id, sealed)],
+			entries: [entry(tenant, row, "begun", proof)],
 		});
 		return { secret, otpauth_url: await otpauthUrl(secret, row.email) };
 	});
 
-/** The sessions that end when the second factor changes. */
-const otherSessions = ({ key }: Tenant) => ({ user_id: key.user_id, kept: key.id });
-
-type Ended = Awaited<ReturnType<typeof sessions.select>>;
-
-/** Returns the log entries of sessions that end. */
-const entriesOf = ({ key }: Tenant, ended: Ended) =>
-	ended.map(({ id, label }) => ({
-		activity: "deleted" as const,
-		scope: "Session" as const,
-		item_id: id,
-		name: label,
-		organization: currentOrganization(key.user_id),
-		trigger: { job: "two_factor" },
-	}));
-
-/** Removes the keys of ended sessions from KV, and mails the user. */
-async function announce(tenant: Tenant, ended: Ended, change: Change) {
-	await Promise.all(ended.map(({ hash }) => evict(tenant.env, hash)));
-	tellCaller(tenant, change);
+/** Like `readAndProve`, with a proof. */
+async function readProved(
+	tenant: Tenant,
+	uuid: string,
+	given: Given,
+	options: Parameters<typeof readAndProve>[3],
+) {
+	const { proof, ...rest } = await readAndProve(tenant, uuid, given, options);
+	if (!proof) throw proofRequired();
+	return { proof, ...rest };
 }
 
-/** Reads the caller, counts the attempt in the same round trip, and checks the code. */
-async function readAndProve(tenant: Tenant, uuid: string, code: string, check: (row: Row) => void) {
-	const { db, env, key } = tenant;
-	const attempt = countAttempt(db, key.user_id, keyStillWorks(key.hash, key));
-	const [attempts, [user], others] = await tenant.read(
-		attempt,
-		select(tenant, uuid),
-		sessions.select(db, otherSessions(tenant)),
-	);
-	assertPerson(tenant);
-	const row = orNotFound(user);
-	check(row);
-	if (row.secret === null) throw invalid(null, "No second factor was set up.");
-	const proof = await prove(env, { ...row, secret: row.secret }, code, attempts.length > 0);
-	const ended = others.map(({ id }) => id);
-	return { row, proof, others, areAll: sessions.areAll(otherSessions(tenant), ended) };
-}
-
-const assertEnabled = ({ enabled_at }: Row) => {
-	if (enabled_at === null) throw invalid(null, "The second factor is not enabled.");
-};
-
-/** Statements that replace the user's recovery codes. */
-async function replaceWith({ db, env, key }: Tenant, codes: string[]) {
-	const deletion = db.delete(recoveryCodes).where(eq(recoveryCodes.user_id, key.user_id));
-	const rows = await rowsOf(env, key.user_id, codes);
-	return [deletion, insertEach(db, recoveryCodes, rows, sql`true`)];
-}
-
-const setEnabled = ({ db, key }: Tenant, is_2fa_enabled: boolean) =>
-	db.update(users).set({ is_2fa_enabled }).where(eq(users.id, key.user_id));
-
-/** Enables the second factor with a code, and ends the caller's other sessions. */
+/** Enables the authenticator app with a code, and ends the caller's other sessions. */
 export const confirm = (tenant: Tenant, uuid: string, code: string) =>
 	retry(async () => {
-		const isDisabled = ({ enabled_at }: Row) => {
-			if (enabled_at !== null) throw alreadyEnabled();
-		};
-		const { row, proof, others, areAll } = await readAndProve(tenant, uuid, code, isDisabled);
+		const { row, proof, others, areAll } = await readProved(
+			tenant,
+			uuid,
+			{ code },
+			{
+				check: (row) => {
+					assertDisabled(row);
+					if (row.secret === null) throw invalid(null, "No second factor was set up.");
+				},
+				isSettingUp: true,
+			},
+		);
 		const { db } = tenant;
 		const recovery_codes = newRecoveryCodes();
 		const after = await tenant.write({
@@ -193,41 +148,63 @@ export const confirm = (tenant: Tenant, uuid: string, code: string) =>
 		return { ...toTwoFactor(after), recovery_codes };
 	});
 
-/** Removes the second factor. Throws 400 if an organization of the caller requires one. */
-export const disable = (tenant: Tenant, uuid: string, code: string) =>
+const notEnabled = () => invalid(null, "The second factor is not enabled.");
+
+/** Statements that remove the authenticator app; passkeys and recovery codes stay. */
+const removeApp = ({ db, key }: Tenant) => [
+	db
+		.update(twoFactors)
+		.set({ secret: null, confirmed_at: null })
+		.where(eq(twoFactors.user_id, key.user_id)),
+];
+
+/**
+ * Removes the authenticator app. Throws 400 if it is the only factor, and an organization of the
+ * caller requires one.
+ */
+export const disable = (tenant: Tenant, uuid: string, given: Given) =>
 	retry(async () => {
-		const { row, proof, others, areAll } = await readAndProve(tenant, uuid, code, assertEnabled);
-		if (row.is_required)
-			throw invalid(null, "An organization that you belong to requires a second factor.");
+		const { row, proof, others, areAll } = await readProved(tenant, uuid, given, {
+			check: ({ enabled_at }) => {
+				if (enabled_at === null) throw notEnabled();
+			},
+		});
+		const isLast = row.passkeys.length === 0;
+		if (row.is_required && isLast) throw factorIsRequired();
 		const { db } = tenant;
-		const mayDisable = and(isUnused(proof, true), sql`not ${isEnforced(row.user_id)}`, areAll);
+		const mayDisable = and(
+			isUnused(proof, true),
+			hasAsManyPasskeys(row),
+			isLast ? sql`not ${isEnforced(row.user_id)}` : undefined,
+			areAll,
+		);
 		const after = await tenant.write({
 			checks: [assertExists(db, twoFactors, mayDisable)],
 			changes: [
-				db.delete(twoFactors).where(isFactorOf(proof)),
-				...(await replaceWith(tenant, [])),
-				setEnabled(tenant, false),
+				...useProof(db, proof),
+				...(isLast ? await removeFactor(tenant) : removeApp(tenant)),
 				sessions.remove(db, otherSessions(tenant)),
 			],
 			entries: [entry(tenant, row, "disabled", proof), ...entriesOf(tenant, others)],
 			answer: select(tenant, "@me"),
 		});
-		await announce(tenant, others, factorDisabled);
+		await announce(tenant, others, factorDisabled(isLast));
 		return toTwoFactor(after);
 	});
 
-/** Creates new recovery codes, with a code. The old ones become invalid. */
-export const replaceCodes = (tenant: Tenant, uuid: string, code: string) =>
+/** Creates new recovery codes. The old ones become invalid. */
+export const replaceCodes = (tenant: Tenant, uuid: string, given: Given) =>
 	retry(async () => {
-		const { row, proof } = await readAndProve(tenant, uuid, code, assertEnabled);
+		const { row, proof } = await readProved(tenant, uuid, given, {
+			check: (row) => {
+				if (!hasFactor(row)) throw notEnabled();
+			},
+		});
 		const { db } = tenant;
 		const recovery_codes = newRecoveryCodes();
 		const after = await tenant.write({
-			checks: [assertExists(db, twoFactors, isUnused(proof, true))],
-			changes: [
-				db.update(twoFactors).set(afterUse(proof)).where(isFactorOf(proof)),
-				...(await replaceWith(tenant, recovery_codes)),
-			],
+			checks: [assertExists(db, twoFactors, isUnused(proof, row.enabled_at !== null))],
+			changes: [...useProof(db, proof), ...(await replaceWith(tenant, recovery_codes))],
 			entries: [entry(tenant, row, "recovery_codes_replaced", proof)],
 			answer: select(tenant, "@me"),
 		});

@@ -1,11 +1,13 @@
 import * as z from "zod";
-import { text, timestamp } from "../../http/fields.ts";
+import { issue, text, timestamp } from "../../http/fields.ts";
+import { PasskeyAssertion } from "../passkeys/webauthn.ts";
 
 /** The second factor of a user (docs/keys.md#the-second-factor). */
 export const TwoFactor = z
 	.object({
 		is_enabled: z.boolean(),
 		enabled_at: timestamp().nullable(),
+		passkeys: z.int(),
 		is_required: z.boolean(),
 		recovery_codes_left: z.int(),
 	})
@@ -28,3 +30,15 @@ export const TwoFactorWithCodes = TwoFactor.extend({
 export const code = () => text(50).min(1);
 
 export const Code = z.object({ code: code() });
+
+/** A proof of the second factor, if one is needed: one of the two. */
+export const OptionalProof = z.object({
+	code: code().optional(),
+	passkey: PasskeyAssertion.optional(),
+});
+
+/** A proof of the second factor. */
+export const RequiredProof = OptionalProof.check(({ value, issues }) => {
+	if (value.code === undefined && value.passkey === undefined)
+		issues.push({ ...issue(undefined, "required", "This field is required."), path: ["code"] });
+});

@@ -25,11 +25,30 @@ export const factorEnabled: Change = {
 	text: `From now on, signing in requires a code of the authenticator app. ${OTHERS}`,
 };
 
-export const factorDisabled: Change = {
+const ONLY_MAIL = "From now on, a link in a mail is enough to sign in.";
+
+/** @param isLast whether no factor is left */
+export const factorDisabled = (isLast: boolean): Change => ({
 	kind: "two_factor",
-	subject: "The second factor of your Tenantry account was removed",
-	text: `From now on, a link in a mail is enough to sign in. ${OTHERS}`,
-};
+	subject: isLast
+		? "The second factor of your Tenantry account was removed"
+		: "The authenticator app of your Tenantry account was removed",
+	text: `${isLast ? ONLY_MAIL : "Your passkeys remain."} ${OTHERS}`,
+});
+
+/** @param isFirst whether it is the user's first factor */
+export const passkeyAdded = (name: string, isFirst: boolean): Change => ({
+	kind: "two_factor",
+	subject: "A passkey was added to your Tenantry account",
+	text: `The passkey "${singleLine(name)}" signs in to your account.${isFirst ? ` Without it, signing in requires a recovery code. ${OTHERS}` : ""}`,
+});
+
+/** @param isLast whether no factor is left */
+export const passkeyRemoved = (name: string, isLast: boolean): Change => ({
+	kind: "two_factor",
+	subject: "A passkey of your Tenantry account was removed",
+	text: `The passkey "${singleLine(name)}" no longer signs in to your account. ${isLast ? `${ONLY_MAIL} ` : ""}${OTHERS}`,
+});
 
 export const factorReset: Change = {
 	kind: "two_factor",

@@ -2,13 +2,16 @@ import { integer, primaryKey, sqliteTable, text } from "drizzle-orm/sqlite-core"
 import { now } from "../now.ts";
 import { users } from "./users.ts";
 
-/** The second factor of a user: time-based codes (RFC 6238). */
+/**
+ * The second factor of a user: time-based codes (RFC 6238), and the attempts with any factor. A user
+ * with passkeys has a row, too.
+ */
 export const twoFactors = sqliteTable("two_factors", {
 	user_id: integer()
 		.primaryKey()
 		.references(() => users.id, { onDelete: "cascade" }),
-	/** Encrypted. */
-	secret: text().notNull(),
+	/** Encrypted; null: the user has only passkeys. */
+	secret: text(),
 	/** null: the user hasn't proven yet to have the secret. */
 	confirmed_at: text(),
 	/** The time step of the latest used code. Codes of this and earlier time steps are rejected. */

@@ -41,7 +41,7 @@ export async function linkFor({ email }: { email: string }) {
 
 const send =
 	(action: string) =>
-	(body: { token: string; code?: string | undefined }, options: Options = {}) =>
+	(body: { token: string; code?: string | undefined; passkey?: unknown }, options: Options = {}) =>
 		call("POST", `/api/sign_in/${action}`, {
 			body,
 			...options,

@@ -62,11 +62,13 @@ test("a person sets up a second factor with a code of the app, and sees the reco
 	const none = {
 		is_enabled: false,
 		enabled_at: null,
+		passkeys: 0,
 		is_required: false,
 		recovery_codes_left: 0,
 	};
 	expect(await home.ask("GET", PATH)).toMatchObject({ status: 200, body: none });
 	const begun = await post(home, "begin");
+	expect(cost(begun)).toMatchObject({ trips: 2, written: 4 });
 	expect(begun.body).toEqual({
 		secret: expect.stringMatching(/^[A-Z2-7]{32}$/),
 		otpauth_url: expect.any(String),
@@ -85,6 +87,7 @@ test("a person sets up a second factor with a code of the app, and sees the reco
 	expect(body).toEqual({
 		is_enabled: true,
 		enabled_at: new Date().toISOString(),
+		passkeys: 0,
 		is_required: false,
 		recovery_codes_left: 10,
 		recovery_codes: expect.any(Array),

@@ -9,8 +9,10 @@ import { attempt, Show, say } from "../../ui/feedback.tsx";
 import { Field, Form, text } from "../../ui/form.tsx";
 import { PageView, Section } from "../../ui/page.tsx";
 import { Badge, Facts, Time } from "../../ui/values.tsx";
+import { Passkeys } from "./passkeys.tsx";
+import { ProofDialog } from "./proof.tsx";
 import { RecoveryCodes } from "./recovery_codes.tsx";
-import { CodeField, SetUpForm } from "./two_factor_form.tsx";
+import { SetUpForm } from "./two_factor_form.tsx";
 
 const ME = { user: "@me" } as const;
 
@@ -62,49 +64,24 @@ function Names() {
 	);
 }
 
-const CodeDialog = ({
-	title,
-	words,
-	action,
-	isDangerous = false,
-	onCode,
-	onClose,
-}: {
-	title: string;
-	words: string;
-	action: string;
-	isDangerous?: boolean;
-	onCode: (code: string) => Promise<unknown>;
-	onClose: () => void;
-}) => (
-	<Dialog title={title} onClose={onClose}>
-		<p>{words}</p>
-		<Form
-			action={action}
-			isDangerous={isDangerous}
-			onSubmit={(fields) => onCode(text(fields, "code"))}
-			onCancel={onClose}
-		>
-			<CodeField hint="From your authenticator app, or a recovery code." />
-		</Form>
-	</Dialog>
-);
-
 /** The open dialog. */
 type Open =
 	| { kind: "set_up"; setup: TwoFactorSetup }
-	| { kind: "replace" | "disable" }
+	| { kind: "begin" | "replace" | "disable" }
 	| { kind: "codes"; codes: string[] };
 
 function Opened({
 	open,
+	state: { passkeys },
+	onOpen,
 	onClose,
-	onCodes,
 }: {
 	open: Open;
+	state: TwoFactor;
+	onOpen: (open: Open) => void;
 	onClose: () => void;
-	onCodes: (codes: string[]) => void;
 }) {
+	const onCodes = (codes: string[]) => onOpen({ kind: "codes", codes });
 	if (open.kind === "set_up")
 		return (
 			<Dialog title="Set up a second factor" onClose={onClose}>
@@ -124,27 +101,46 @@ function Opened({
 				<RecoveryCodes codes={open.codes} action="I have saved them" onDone={onClose} />
 			</Dialog>
 		);
+	if (open.kind === "begin")
+		return (
+			<ProofDialog
+				title="Set up an authenticator app"
+				words="Prove that it is you, with a factor that you already have. New recovery codes will replace your current ones."
+				action="Continue"
+				passkeys={passkeys}
+				onProof={async (proof) =>
+					onOpen({ kind: "set_up", setup: await api.twoFactor.begin(ME, proof) })
+				}
+				onClose={onClose}
+			/>
+		);
 	if (open.kind === "replace")
 		return (
-			<CodeDialog
+			<ProofDialog
 				title="Replace your recovery codes?"
 				words="Your current recovery codes stop working."
 				action="Replace codes"
-				onCode={async (code) =>
-					onCodes((await api.twoFactor.replaceCodes(ME, { code })).recovery_codes)
+				passkeys={passkeys}
+				onProof={async (proof) =>
+					onCodes((await api.twoFactor.replaceCodes(ME, proof)).recovery_codes)
 				}
 				onClose={onClose}
 			/>
 		);
 	return (
-		<CodeDialog
-			title="Disable the second factor?"
-			words="You then only need the link in a mail to sign in."
+		<ProofDialog
+			title="Disable the authenticator app?"
+			words={
+				passkeys > 0
+					? "Your passkeys and recovery codes remain."
+					: "You then only need the link in a mail to sign in."
+			}
 			action="Disable"
 			isDangerous
-			onCode={async (code) => {
-				await api.twoFactor.disable(ME, { code });
-				say("The second factor is disabled.");
+			passkeys={passkeys}
+			onProof={async (proof) => {
+				await api.twoFactor.disable(ME, proof);
+				say("The authenticator app is disabled.");
 				onClose();
 			}}
 			onClose={onClose}
@@ -162,7 +158,20 @@ const left = (n: number) =>
 	);
 
 function State({ state, onOpen }: { state: TwoFactor; onOpen: (open: Open) => void }) {
-	const { is_enabled, enabled_at, is_required, recovery_codes_left } = state;
+	const { is_enabled, enabled_at, passkeys, is_required, recovery_codes_left } = state;
+	const hasApp = enabled_at !== null;
+	const isKept = is_required && passkeys === 0;
+	const setUp = (
+		<SecondaryButton
+			onPress={async () =>
+				onOpen(
+					is_enabled ? { kind: "begin" } : { kind: "set_up", setup: await api.twoFactor.begin(ME) },
+				)
+			}
+		>
+			Set up an authenticator app
+		</SecondaryButton>
+	);
 	if (!is_enabled)
 		return (
 			<div class="panel">
@@ -171,11 +180,7 @@ function State({ state, onOpen }: { state: TwoFactor; onOpen: (open: Open) => vo
 					{is_required &&
 						"One of your organizations requires a second factor, so you have to set it up when you next sign in."}
 				</p>
-				<SecondaryButton
-					onPress={async () => onOpen({ kind: "set_up", setup: await api.twoFactor.begin(ME) })}
-				>
-					Set up a second factor
-				</SecondaryButton>
+				{setUp}
 			</div>
 		);
 	return (
@@ -184,19 +189,26 @@ function State({ state, onOpen }: { state: TwoFactor; onOpen: (open: Open) => vo
 				rows={[
 					[
 						"Authenticator app",
-						<>
-							<Badge mood="good">Enabled</Badge> <Time value={enabled_at} />
-						</>,
+						hasApp ? (
+							<>
+								<Badge mood="good">Enabled</Badge> <Time value={enabled_at} />
+							</>
+						) : (
+							"None. Your passkeys are your second factor."
+						),
 					],
 					["Recovery codes", left(recovery_codes_left)],
 				]}
 			/>
-			{is_required && <p>You can't disable it, because one of your organizations requires it.</p>}
+			{hasApp && isKept && (
+				<p>You can't disable it, because one of your organizations requires it.</p>
+			)}
 			<div class="buttons">
 				<SecondaryButton onPress={() => onOpen({ kind: "replace" })}>
 					Replace recovery codes
 				</SecondaryButton>
-				{!is_required && (
+				{!hasApp && setUp}
+				{hasApp && !isKept && (
 					<button type="button" class="danger" onClick={() => onOpen({ kind: "disable" })}>
 						Disable
 					</button>
@@ -210,20 +222,30 @@ function SecondFactor() {
 	const loaded = useLoad((signal) => api.twoFactor.get(ME, { signal }), []);
 	const [open, setOpen] = useState<Open>();
 	return (
-		<Section title="Second factor">
-			<Show of={loaded}>{(state) => <State state={state} onOpen={setOpen} />}</Show>
-			{open && (
-				<Opened
-					key={open.kind}
-					open={open}
-					onClose={() => {
-						setOpen(undefined);
-						loaded.reload();
-					}}
-					onCodes={(codes) => setOpen({ kind: "codes", codes })}
-				/>
-			)}
-		</Section>
+		<>
+			<Section title="Second factor">
+				<Show of={loaded}>
+					{(state) => (
+						<>
+							<State state={state} onOpen={setOpen} />
+							{open && (
+								<Opened
+									key={open.kind}
+									open={open}
+									state={state}
+									onOpen={setOpen}
+									onClose={() => {
+										setOpen(undefined);
+										loaded.reload();
+									}}
+								/>
+							)}
+						</>
+					)}
+				</Show>
+			</Section>
+			{loaded.data && <Passkeys factor={loaded.data} onChange={loaded.reload} />}
+		</>
 	);
 }
 

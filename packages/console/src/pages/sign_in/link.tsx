@@ -1,13 +1,18 @@
 import { useEffect, useRef, useState } from "preact/hooks";
-import { TenantryError, type TwoFactorSetup } from "tenantry-client";
+import { type PasskeyRequest, TenantryError, type TwoFactorSetup } from "tenantry-client";
 import { mayReplace } from "../../replacing.tsx";
 import { api, currentUser, enter, remember } from "../../session.ts";
-import { Form, text } from "../../ui/form.tsx";
+import { attempt } from "../../ui/feedback.tsx";
+import { Form } from "../../ui/form.tsx";
+import { type Proof, ProofForm } from "./proof.tsx";
 import { RecoveryCodes } from "./recovery_codes.tsx";
-import { CodeField, SetUpForm } from "./two_factor_form.tsx";
+import { SetUpForm } from "./two_factor_form.tsx";
 
 /** The next step. */
-type Step = { kind: "link" } | { kind: "code" } | { kind: "set_up"; setup: TwoFactorSetup };
+type Step =
+	| { kind: "link" }
+	| { kind: "prove"; passkeys: PasskeyRequest }
+	| { kind: "set_up"; setup: TwoFactorSetup };
 
 const codeOf = (error: unknown) => (error instanceof TenantryError ? error.code : undefined);
 
@@ -16,7 +21,7 @@ const StepForm = ({
 	onSubmit,
 }: {
 	step: Step;
-	onSubmit: (code?: string) => Promise<void>;
+	onSubmit: (proof?: Proof) => Promise<void>;
 }) => (
 	<>
 		{step.kind === "set_up" && (
@@ -25,13 +30,18 @@ const StepForm = ({
 					Your organization requires a second factor. To set it up, you need an authenticator app,
 					such as a password manager.
 				</p>
-				<SetUpForm setup={step.setup} action="Sign in" onCode={onSubmit} />
+				<SetUpForm setup={step.setup} action="Sign in" onCode={(code) => onSubmit({ code })} />
 			</>
 		)}
-		{step.kind === "code" && (
-			<Form key="code" action="Sign in" onSubmit={(fields) => onSubmit(text(fields, "code"))}>
-				<CodeField hint="From your authenticator app, or a recovery code." />
-			</Form>
+		{step.kind === "prove" && (
+			<ProofForm
+				key="prove"
+				action="Sign in"
+				onProof={onSubmit}
+				challenge={
+					step.passkeys.allowCredentials.length > 0 ? async () => step.passkeys : undefined
+				}
+			/>
 		)}
 		{step.kind === "link" && (
 			<Form key="link" action="Sign in" onSubmit={() => onSubmit()}>
@@ -47,10 +57,13 @@ const StepForm = ({
  */
 export function Link({
 	token,
+	isPasskey,
 	onSignedIn,
 	onOther,
 }: {
 	token: string;
+	/** Whether the token is of a passkey, which needs no further click. */
+	isPasskey: boolean;
 	onSignedIn: () => void;
 	/** Called when the user wants to sign in without the link. */
 	onOther: () => void;
@@ -74,21 +87,26 @@ export function Link({
 		return email === current.email || mayReplace({ current, next });
 	}
 
-	async function complete(code?: string) {
+	async function complete(proof?: Proof) {
 		try {
 			if (!(await isWanted())) return onSignedIn();
-			const { user, recovery_codes } = await api.signIn.complete({ token, code });
+			const { user, recovery_codes } = await api.signIn.complete({ token, ...proof });
 			remember(user.uuid);
 			if (recovery_codes) setCodes(recovery_codes);
 			else await show();
 		} catch (error) {
 			const next = codeOf(error);
-			if (next === "two_factor_required" && code === undefined) setStep({ kind: "code" });
+			if (next === "two_factor_required" && !proof)
+				setStep({ kind: "prove", passkeys: await api.signIn.beginPasskey({ token }) });
 			else if (next === "two_factor_setup_required")
 				setStep({ kind: "set_up", setup: await api.signIn.beginTwoFactor({ token }) });
 			else throw error;
 		}
 	}
+
+	useEffect(() => {
+		if (isPasskey) attempt(() => complete());
+	}, []);
 
 	if (codes) return <RecoveryCodes codes={codes} action="I have saved them" onDone={show} />;
 	return (

@@ -5,6 +5,7 @@ import { isSignedIn, signIn, signInNotice } from "../../session.ts";
 import { PageView } from "../../ui/page.tsx";
 import { KeyForm, MailForm } from "./forms.tsx";
 import { Link } from "./link.tsx";
+import { PasskeyButton } from "./passkey_button.tsx";
 import { problemOf } from "./problems.ts";
 
 /** The path of links in mails. */
@@ -20,10 +21,11 @@ function take(name: string) {
 /** Returns the token of the link. */
 const takeToken = () => take("token");
 
-/** Signing in by mail, or with a personal API key (docs/console.md#signing-in). */
+/** Signing in by mail, with a passkey, or with a personal API key (docs/console.md#signing-in). */
 export default function SignIn() {
 	const { path, route } = useLocation();
 	const [token, setToken] = useState(takeToken);
+	const [isPasskey, setPasskey] = useState(false);
 	const [problem] = useState(() => problemOf(take("problem")));
 	// A link can be opened in a tab that already shows this page.
 	useEffect(() => {
@@ -42,11 +44,26 @@ export default function SignIn() {
 			<PageView title="Sign in to Tenantry">
 				{signInNotice.value && <p role="status">{signInNotice.value}</p>}
 				{token ? (
-					<Link key={token} token={token} onSignedIn={leave} onOther={() => setToken(null)} />
+					<Link
+						key={token}
+						token={token}
+						isPasskey={isPasskey}
+						onSignedIn={leave}
+						onOther={() => {
+							setPasskey(false);
+							setToken(null);
+						}}
+					/>
 				) : (
 					<>
 						{problem && <p role="alert">{problem}</p>}
 						<MailForm />
+						<PasskeyButton
+							onToken={(token) => {
+								setPasskey(true);
+								setToken(token);
+							}}
+						/>
 						<KeyForm onKey={(key) => signIn(key, mayReplace)} />
 					</>
 				)}

@@ -1,0 +1,137 @@
+import type { Page } from "playwright-core";
+import { expect, inject, test } from "vitest";
+import {
+	checkLooks,
+	clientOf,
+	inBrowser,
+	newAddress,
+	newMember,
+	newOrganization,
+} from "./support/browser.ts";
+import { linkTo } from "./support/people.ts";
+
+/** Adds an authenticator to the browser, whose user is always there and verified. */
+async function addAuthenticator(page: Page) {
+	const session = await page.context().newCDPSession(page);
+	await session.send("WebAuthn.enable");
+	const { authenticatorId } = await session.send("WebAuthn.addVirtualAuthenticator", {
+		options: {
+			protocol: "ctap2",
+			transport: "internal",
+			hasResidentKey: true,
+			hasUserVerification: true,
+			isUserVerified: true,
+			automaticPresenceSimulation: true,
+		},
+	});
+	const setVerified = (isUserVerified: boolean) =>
+		session.send("WebAuthn.setUserVerified", { authenticatorId, isUserVerified });
+	return { setVerified };
+}
+
+const button = (page: Page, name: string) => page.getByRole("button", { name, exact: true });
+
+/** Opens the mailed link of a user. */
+async function follow(page: Page, email: string, before?: string) {
+	await page.getByLabel("Email address").fill(email);
+	await button(page, "Send link").click();
+	await page.getByText("Check your mail.").waitFor();
+	const link = await linkTo(email, before);
+	await page.goto(link);
+	return link;
+}
+
+const signOut = async (page: Page) => {
+	await button(page, "Sign out").click();
+	await page.getByLabel("Email address").waitFor();
+};
+
+inBrowser("passkeys", (open) => {
+	test("are added, sign in alone and as second factor, prove changes, and are removed", async () => {
+		const { organization } = await newOrganization();
+		const email = newAddress();
+		await newMember(organization.id, 1, email);
+		const page = await open("/console/account", { key: "" });
+		const { setVerified } = await addAuthenticator(page);
+		const first = await follow(page, email);
+		await button(page, "Sign in").click();
+		await page.waitForURL(`**/console/${organization.id}*`);
+		await page.goto(`${inject("console").url}/console/account`);
+
+		await button(page, "Add a passkey").click();
+		await page.getByRole("textbox", { name: "Name", exact: true }).fill("Laptop");
+		await checkLooks(page, "passkey-name");
+		await button(page, "Continue").click();
+		await page.getByText("Save these codes now.").waitFor();
+		const codes = await page.locator(".recovery-codes li").allInnerTexts();
+		expect(codes).toHaveLength(10);
+		await button(page, "I have saved them").click();
+		await page.getByRole("cell", { name: "Laptop" }).waitFor();
+		await page.getByText("Your passkeys are your second factor.").waitFor();
+		await checkLooks(page, "passkeys");
+		await signOut(page);
+
+		// The whole sign-in.
+		await checkLooks(page, "sign-in-passkey");
+		await button(page, "Sign in with a passkey").click();
+		await page.getByRole("cell", { name: "Laptop" }).waitFor();
+		await signOut(page);
+		await setVerified(false);
+		await button(page, "Sign in with a passkey").click();
+		await page.getByText("No passkey was used.").waitFor();
+		await setVerified(true);
+
+		// The second factor of a link.
+		await follow(page, email, first);
+		await button(page, "Sign in").click();
+		await button(page, "Use a passkey").waitFor();
+		await checkLooks(page, "sign-in-passkey-factor");
+		await button(page, "Use a passkey").click();
+		await page.waitForURL(`**/console/${organization.id}*`);
+
+		// A device has one passkey of an account.
+		await page.goto(`${inject("console").url}/console/account`);
+		await button(page, "Add a passkey").click();
+		await page.getByRole("textbox", { name: "Name", exact: true }).fill("Again");
+		await button(page, "Continue").click();
+		await checkLooks(page, "passkey-prove");
+		await page.getByRole("textbox", { name: "Code" }).fill(codes[0] ?? "");
+		await page.getByRole("dialog").getByRole("button", { name: "Continue" }).click();
+		await checkLooks(page, "passkey-make");
+		await button(page, "Make the passkey").click();
+		await page.getByText("This device already has a passkey of your account.").waitFor();
+		await page.keyboard.press("Escape");
+
+		await button(page, "Rename").click();
+		await page.getByRole("textbox", { name: "Name", exact: true }).fill("Work laptop");
+		await button(page, "Save").click();
+		await page.getByRole("cell", { name: "Work laptop" }).waitFor();
+		await button(page, "Remove").click();
+		await checkLooks(page, "passkey-remove");
+		await button(page, "Use a passkey").click();
+		await page.getByText("“Work laptop” is removed.").waitFor();
+		await page.getByText("You have no second factor.").waitFor();
+		expect(await page.getByRole("cell", { name: "Work laptop" }).count()).toBe(0);
+		await signOut(page);
+		await button(page, "Sign in with a passkey").click();
+		await page.getByText("This passkey is unknown, or its signature is invalid.").waitFor();
+	});
+
+	test("aren't added with a key that can do less", async () => {
+		const { organization } = await newOrganization();
+		const email = newAddress();
+		const all = await newMember(organization.id, 1, email);
+		const { value } = await clientOf(all).personalApiKeys.create({
+			label: "Reader",
+			scopes: ["user:write", "organization:read"],
+		});
+		const page = await open("/console/account", { key: value ?? "" });
+		await addAuthenticator(page);
+		await button(page, "Add a passkey").click();
+		await page.getByRole("textbox", { name: "Name", exact: true }).fill("Laptop");
+		await button(page, "Continue").click();
+		await page.getByText("An API key can't give more access than it has itself.").waitFor();
+		const { count } = await clientOf(all).passkeys.list({ user: "@me" });
+		expect(count).toBe(0);
+	});
+});
