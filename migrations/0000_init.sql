@@ -622,7 +622,7 @@ CREATE TABLE `scim_users` (
 	`user_id` integer NOT NULL,
 	`external_id` text,
 	`active` integer DEFAULT true NOT NULL,
-	`attributes` text DEFAULT '{}' NOT NULL,
+	`names` text,
 	`manual` text,
 	`granted` text,
 	`created_at` text NOT NULL,

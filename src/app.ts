@@ -44,6 +44,7 @@ const auditStreams = () => import("./activity/audit_streams/routes.ts");
 const notifications = () => import("./activity/notifications/routes.ts");
 const plugins = () => import("./plugins/plugins/routes.ts");
 const signInTest = () => import("./accounts/sign_in_test/routes.ts");
+const scim = () => import("./accounts/scim/routes.ts");
 const serviceAccounts = () => import("./accounts/service_accounts/routes.ts");
 
 /** The families: path, object of the scopes, and routes. A path comes before those below it. */
@@ -52,6 +53,7 @@ export const families = [
 	organization("/batch_exports", "batch_export", () => import("./exports/batch_exports/routes.ts")),
 	organization("/domains", "organization", () => import("./accounts/domains/routes.ts")),
 	organization("/domains/:domain_id/sign_in_test", "organization", signInTest),
+	organization("/domains/:domain_id/scim", "organization", scim),
 	organization("/invites", "organization_member", () => import("./accounts/invites/routes.ts")),
 	organization("/members", "organization_member", () => import("./accounts/members/routes.ts")),
 	organization("/service_accounts", "organization_member", serviceAccounts),
@@ -90,9 +92,18 @@ export const publicRoutes = [
 	{ path: "/sso/saml", load: () => import("./accounts/saml/routes.ts") },
 ] as const satisfies PublicRoutes[];
 
+/**
+ * Protocols of others, with their own form of errors and their own description. They aren't part of
+ * the OpenAPI document.
+ */
+export const protocols = [
+	{ path: "/scim/v2/:domain_id", load: () => import("./accounts/scim/endpoint/routes.ts") },
+] as const satisfies PublicRoutes[];
+
 /** Finds the rows that contain a path, the longest last. */
 const rows = new TrieRouter<Row>();
-for (const row of [...publicRoutes, ...families]) rows.add("ALL", mergePath(row.path, "*"), row);
+for (const row of [...publicRoutes, ...protocols, ...families])
+	rows.add("ALL", mergePath(row.path, "*"), row);
 
 /** The rows whose routes have been added to the app. */
 const added = new Set<Row>();

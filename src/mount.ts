@@ -16,6 +16,7 @@ import { formatJson } from "./http/json.ts";
 import { meter } from "./http/meter.ts";
 import { READS } from "./http/methods.ts";
 import { logRequests } from "./http/request_log.ts";
+import { asScimErrors } from "./http/scim_errors.ts";
 import { chooseVersion, respondInVersion } from "./http/versions.ts";
 import type { Api } from "./mcp/gateway.ts";
 import { mcp } from "./mcp/routes.ts";
@@ -57,6 +58,7 @@ export const createApp = (api: Api): Routes =>
 		.use(requestId(), logRequests, meter)
 		.use("/api/*", caching)
 		.use(formatJson, respondInVersion(), secureResponses, crossOrigin)
+		.use("/scim/*", asScimErrors)
 		.use("/docs/*", onlyReads, documentation)
 		.use("/console/*", onlyReads, consolePages)
 		.route("/mcp", mcp(api))

@@ -13,6 +13,7 @@ import * as apiKeys from "../../src/accounts/personal_api_keys/openapi.ts";
 import projectMembers from "../../src/accounts/project_members/openapi.ts";
 import * as projects from "../../src/accounts/projects/openapi.ts";
 import saml from "../../src/accounts/saml/openapi.ts";
+import scim from "../../src/accounts/scim/openapi.ts";
 import serviceAccounts from "../../src/accounts/service_accounts/openapi.ts";
 import sessions from "../../src/accounts/sessions/openapi.ts";
 import signIn from "../../src/accounts/sign_in/openapi.ts";
@@ -40,6 +41,7 @@ export const texts: Texts = {
 	"/api/organizations/:organization_id/batch_exports": batchExports.ofOrganization,
 	"/api/organizations/:organization_id/domains": domains,
 	"/api/organizations/:organization_id/domains/:domain_id/sign_in_test": signInTest,
+	"/api/organizations/:organization_id/domains/:domain_id/scim": scim,
 	"/api/organizations/:organization_id/invites": invites,
 	"/api/organizations/:organization_id/members": members,
 	"/api/organizations/:organization_id/service_accounts": serviceAccounts,

@@ -28,6 +28,8 @@ const PARAMETERS: Record<string, [schema: Json, description: string]> = {
 	],
 	plugin_config_id: [{ type: "string", pattern: "^\\d{1,15}$" }, "The plugin config's id."],
 	service_account_id: [UUID, "The service account's id."],
+	token_id: [UUID, "The token's id."],
+	group_id: [UUID, "The group's id."],
 	run_id: [UUID, "The run's id."],
 	backfill_id: [UUID, "The backfill's id."],
 	delivery_id: [UUID, "The delivery's id."],

@@ -51,12 +51,14 @@ function crc32(text: string) {
 
 const checksum = (text: string) => base62(BigInt(crc32(text)), 6);
 
+const PREFIX = "tnt_";
+
 /** Generates a key: `tnt_`, 256 random bits in base62, `_`, and the CRC-32 of all that. */
-export function mint() {
+export function mint(prefix = PREFIX) {
 	const bits = crypto
 		.getRandomValues(new BigUint64Array(4))
 		.reduce((n, word) => (n << 64n) | word, 0n);
-	const body = `tnt_${base62(bits, 43)}`;
+	const body = `${prefix}${base62(bits, 43)}`;
 	return `${body}_${checksum(body)}`;
 }
 
@@ -64,9 +66,11 @@ export function mint() {
 export const newToken = () => toBase64url(crypto.getRandomValues(new Uint8Array(32)));
 
 /** Whether `value` has the format and checksum of a key. Doesn't query KV or D1. */
-export function isWellFormed(value: string) {
-	const [, body, sum] = /^(tnt_[0-9A-Za-z]{43})_([0-9A-Za-z]{6})$/.exec(value) ?? [];
-	return body !== undefined && checksum(body) === sum;
+export function isWellFormed(value: string, prefix = PREFIX) {
+	if (!value.startsWith(prefix)) return false;
+	const random = value.slice(prefix.length);
+	const [, bits, sum] = /^([0-9A-Za-z]{43})_([0-9A-Za-z]{6})$/.exec(random) ?? [];
+	return bits !== undefined && checksum(prefix + bits) === sum;
 }
 
 /** Returns the SHA-256 in lower-case hex. */
@@ -75,12 +79,12 @@ export async function digest(value: string) {
 	return Buffer.from(hash).toString("hex");
 }
 
-export const mask = (value: string) => `tnt_…${value.slice(-4)}`;
+export const mask = (value: string, prefix = PREFIX) => `${prefix}…${value.slice(-4)}`;
 
 /** Returns the value of a new key, and the columns that identify it. */
-export async function newKey() {
-	const value = mint();
-	return { value, columns: { hash: await digest(value), mask_value: mask(value) } };
+export async function newKey(prefix = PREFIX) {
+	const value = mint(prefix);
+	return { value, columns: { hash: await digest(value), mask_value: mask(value, prefix) } };
 }
 
 export const isExpired = (key: Pick<Key, "expires_at">) =>

@@ -65,19 +65,32 @@ export const spellingsOf = (needle: string) => [
 	...new Set([needle, needle.normalize("NFC"), needle.normalize("NFD")].map(fold)),
 ];
 
+/** SQL for the positions of `needle` in `text`, in each spelling; 0 where it isn't in it. */
+function positions(text: SQL | Column, needle: string): SQL[] {
+	const isAscii = sql`octet_length(${text}) = length(${text})`;
+	return spellingsOf(needle).map((folded) => {
+		const haystack = replacements(folded).reduce(
+			(inner, [letter, to]) => sql`replace(${inner}, ${literal(letter)}, ${literal(to)})`,
+			sql`lower(${text})`,
+		);
+		return sql`instr(iif(${isAscii}, lower(${text}), ${haystack}), ${folded})`;
+	});
+}
+
 /**
  * SQL condition: `text` contains `needle`, ignoring case in every script. SQLite's lower() handles
  * only ASCII, so in other texts the upper-case forms of the needle's other letters are replaced one
  * by one. (In a log of ASCII, 50 such letters would take 20 times as long.)
  */
-export function contains(text: SQL | Column, needle: string): SQL {
-	const isAscii = sql`octet_length(${text}) = length(${text})`;
-	const conditions = spellingsOf(needle).map((folded) => {
-		const haystack = replacements(folded).reduce(
-			(inner, [letter, to]) => sql`replace(${inner}, ${literal(letter)}, ${literal(to)})`,
-			sql`lower(${text})`,
-		);
-		return sql`instr(iif(${isAscii}, lower(${text}), ${haystack}), ${folded}) > 0`;
-	});
-	return sql`(${sql.join(conditions, sql` or `)})`;
-}
+export const contains = (text: SQL | Column, needle: string): SQL =>
+	sql`(${sql.join(
+		positions(text, needle).map((position) => sql`${position} > 0`),
+		sql` or `,
+	)})`;
+
+/** SQL condition: `text` begins with `needle`, ignoring case like `contains`. */
+export const startsWith = (text: SQL | Column, needle: string): SQL =>
+	sql`(${sql.join(
+		positions(text, needle).map((position) => sql`${position} = 1`),
+		sql` or `,
+	)})`;

@@ -6,6 +6,8 @@ export const ACTIVITIES = {
 	Member: ["created", "updated", "deleted"],
 	Invite: ["created", "accepted", "deleted"],
 	Domain: ["created", "updated", "verified", "unverified", "enforcement_lifted", "deleted"],
+	ScimToken: ["created", "deleted"],
+	ScimGroup: ["created", "updated", "deleted"],
 	User: ["created", "updated", "deactivated"],
 	PersonalApiKey: ["created", "updated", "rolled", "deleted"],
 	Session: ["created", "deleted"],

@@ -48,6 +48,9 @@ export async function pythonWith(packages: string[], more: string[] = []) {
 /** The Python library of Standard Webhooks, published by its authors. */
 export const STANDARD_WEBHOOKS = "standardwebhooks==1.1.0";
 
+/** The test suite for SCIM servers, with its client. */
+export const SCIM_TESTER = ["scim2-tester==0.5.2", "scim2-client[httpx2]==0.13.2"];
+
 /** Packages that read and write Parquet. */
 const PARQUET = ["duckdb==2.0.0", "pyarrow==26.0.1", "polars==2.1.0"];
 

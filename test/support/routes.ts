@@ -25,6 +25,7 @@ const route =
 
 const organizations = route("/api/organizations");
 const domains = route("/api/organizations/:organization_id/domains");
+const scim = route("/api/organizations/:organization_id/domains/:domain_id/scim");
 const invites = route("/api/organizations/:organization_id/invites");
 const auditStreams = route("/api/organizations/:organization_id/audit_streams");
 const members = route("/api/organizations/:organization_id/members");
@@ -281,6 +282,13 @@ const added: Route[] = [
 	})),
 	accounts("DELETE", "/:id", "organization_member:write"),
 	...keeping(accountKeys, "organization_member"),
+	scim("GET", "/tokens", "organization:read"),
+	// Only verified domains get one.
+	{ ...scim("POST", "/tokens", "organization:write"), fails: 400 },
+	scim("DELETE", "/tokens/:token_id", "organization:write"),
+	scim("GET", "/groups", "organization:read"),
+	scim("PATCH", "/groups/:group_id", "organization:write", () => ({ level: 8 })),
+	scim("GET", "/requests", "organization:read"),
 	route("/api/sign_in")("POST", "", null, () => ({ email: "nobody@tenantry.test" })),
 	route("/api/sign_in")("POST", "/two_factor", null, () => ({ token: "x" })),
 	route("/api/sign_in")("GET", "/methods", null),
@@ -355,6 +363,8 @@ export const address = (path: string, world: World) =>
 		.replace(":delivery_id", world.delivery)
 		.replace(":domain_id", world.domain)
 		.replace(":provider", "github")
+		.replace(":token_id", world.scim_token)
+		.replace(":group_id", world.scim_group)
 		.replace(":token", "x".repeat(43))
 		.replace(":uuid", "@me")
 		.replace(/:id|:plugin_config_id/, subject(path, world));

@@ -5,7 +5,7 @@
  */
 export const ROWS_WRITTEN: Record<string, number> = {
 	"POST /api/organizations": 16,
-	"DELETE /api/organizations/:id": 28,
+	"DELETE /api/organizations/:id": 30,
 	"PATCH /api/organizations/:id": 4,
 	"POST /api/organizations/:organization_id/audit_streams": 7,
 	"DELETE /api/organizations/:organization_id/audit_streams/:id": 4,
@@ -23,7 +23,9 @@ export const ROWS_WRITTEN: Record<string, number> = {
 	"POST /api/organizations/:organization_id/batch_exports/:id/unpause": 0,
 	"POST /api/organizations/:organization_id/batch_exports/test": 3,
 	"POST /api/organizations/:organization_id/domains": 6,
-	"DELETE /api/organizations/:organization_id/domains/:id": 4,
+	"DELETE /api/organizations/:organization_id/domains/:id": 6,
+	"DELETE /api/organizations/:organization_id/domains/:domain_id/scim/tokens/:token_id": 4,
+	"PATCH /api/organizations/:organization_id/domains/:domain_id/scim/groups/:group_id": 4,
 	"PATCH /api/organizations/:organization_id/domains/:id": 4,
 	"POST /api/organizations/:organization_id/domains/:id/verify": 0,
 	"POST /api/organizations/:organization_id/invites": 10,

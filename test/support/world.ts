@@ -28,6 +28,7 @@ import { pluginConfigs } from "../../src/db/schema/plugin_configs.ts";
 import { type Capabilities, pluginSourceFiles, plugins } from "../../src/db/schema/plugins.ts";
 import { projectMembers } from "../../src/db/schema/project_members.ts";
 import { projects } from "../../src/db/schema/projects.ts";
+import { scimGroups, scimTokens } from "../../src/db/schema/scim.ts";
 import { serviceAccounts } from "../../src/db/schema/service_accounts.ts";
 import { twoFactors } from "../../src/db/schema/two_factor.ts";
 import { users } from "../../src/db/schema/users.ts";
@@ -326,6 +327,7 @@ export async function furnished() {
 	const passkey = v7();
 	const [batch_export, backfill, run, ended_run] = [v7(), v7(), v7(), v7()];
 	const audit_stream = v7();
+	const [scim_token, scim_group] = [v7(), v7()];
 	const ofBackfill = { backfill_id: backfill, by: "event" as const, ...LEASED };
 	const [event] = await db
 		.insert(activityLog)
@@ -383,6 +385,15 @@ export async function furnished() {
 			user_id: home.owner.id,
 			email: home.owner.email,
 		}),
+		db.insert(scimTokens).values({
+			id: scim_token,
+			organization_id: organizationId(home.id),
+			domain_id: domain,
+			hash: v7(),
+			mask_value: "tnt_scim_…test",
+			created_by: home.owner.id,
+		}),
+		db.insert(scimGroups).values({ domain_id: domain, id: scim_group, display_name: "Group" }),
 		db.insert(invites).values({
 			id: invite,
 			organization_id: organizationId(home.id),
@@ -497,6 +508,8 @@ export async function furnished() {
 		account: account.id,
 		account_key,
 		domain,
+		scim_token,
+		scim_group,
 		webhook,
 		delivery,
 		invite,

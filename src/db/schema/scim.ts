@@ -1,5 +1,5 @@
 import { index, integer, primaryKey, sqliteTable, text } from "drizzle-orm/sqlite-core";
-import { boolean, created_at, id, list, map, updated_at } from "./columns.ts";
+import { boolean, created_at, id, list, updated_at } from "./columns.ts";
 import { organizations } from "./organizations.ts";
 
 /*
@@ -31,6 +31,12 @@ export const scimTokens = sqliteTable(
 /** The level of a membership, and of those in private projects by project id. */
 export type ScimAccess = { level: number; projects: Record<string, number> };
 
+/** The names of a user, as a provider sent them. */
+export type ScimNames = {
+	displayName?: string | undefined;
+	name?: { [K in "formatted" | "givenName" | "familyName"]?: string | undefined } | undefined;
+};
+
 /** The users that a provider manages. */
 export const scimUsers = sqliteTable(
 	"scim_users",
@@ -39,8 +45,8 @@ export const scimUsers = sqliteTable(
 		user_id: integer().notNull(),
 		external_id: text(),
 		active: boolean().notNull().default(true),
-		/** The attributes of the resource that aren't columns, as the provider sent them. */
-		attributes: map<Record<string, unknown>>().default({}),
+		/** null: the provider hasn't sent any. Then, the names are those of the account. */
+		names: text({ mode: "json" }).$type<ScimNames>(),
 		/** The access that people gave the user, not groups; while inactive, what is restored. */
 		manual: text({ mode: "json" }).$type<ScimAccess>(),
 		/** The access that the groups gave the user when they were last applied. */

@@ -12,6 +12,7 @@ import { LoadedPage, PageView, Section } from "../../ui/page.tsx";
 import { Facts, Time } from "../../ui/values.tsx";
 import { BreakGlass } from "./break_glass.tsx";
 import { enforcementName } from "./enforcement.ts";
+import { Provisioning } from "./provisioning.tsx";
 import { LABELS, useSaveDomain } from "./save.ts";
 import { SignInForm } from "./sign_in_form.tsx";
 import { DnsRecord, Verification, VerifiedBadge } from "./verification.tsx";
@@ -139,6 +140,7 @@ export default function Domain() {
 							<SignInFacts domain={domain} />
 						)}
 					</Section>
+					{isAdmin && domain.is_verified && <Provisioning domain={domain} />}
 					{isOwner && domain.is_verified && <BreakGlass domain={domain} reload={loaded.reload} />}
 				</PageView>
 			)}

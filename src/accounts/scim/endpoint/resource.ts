@@ -1,0 +1,189 @@
+import type { Context } from "hono";
+import type * as z from "zod";
+import type { App } from "../../../env.ts";
+import { readValue } from "../../../http/body.ts";
+import { preconditionFailed } from "../../../http/errors.ts";
+import { tagOf, tagsIn } from "../../../http/etag.ts";
+import { rawText } from "../../../http/fields.ts";
+import { SCIM_TYPE, ScimError } from "../../../http/scim_errors.ts";
+import { toApiError } from "../../../http/valid.ts";
+
+/* What users and groups have in common: bodies, versions, lists, chosen attributes. */
+
+export type Resource = {
+	schemas: string[];
+	id: string;
+	meta: {
+		resourceType: string;
+		created: string;
+		lastModified: string;
+		location: string;
+		version?: string;
+	};
+} & Record<string, unknown>;
+
+/** Returns the resource with its version, a hash of its content. */
+export async function versioned(resource: Resource): Promise<Resource> {
+	const version = `W/${await tagOf(JSON.stringify(resource))}`;
+	return { ...resource, meta: { ...resource.meta, version } };
+}
+
+/** The version of a resource as in `If-Match`, which ignores whether it is weak. */
+const tagIn = ({ meta }: Resource) => meta.version?.replace("W/", "") ?? "";
+
+/** Whether a header names the version of a resource. */
+const names = (header: string, resource: Resource) =>
+	tagsIn(header).some((tag) => tag === "*" || tag === tagIn(resource));
+
+/** Throws 412 unless `If-Match` names the version of the resource. */
+export function checkMatch(c: Context<App>, resource: Resource) {
+	const header = c.req.header("if-match");
+	if (header !== undefined && !names(header, resource))
+		throw preconditionFailed("The resource has changed: its version is not in If-Match.");
+}
+
+const isObject = (value: unknown): value is Record<string, unknown> =>
+	typeof value === "object" && value !== null && !Array.isArray(value);
+
+/** The attributes of a resource, each with the names of its own attributes. */
+export type Names = Record<string, readonly string[]>;
+
+/** Returns the name in `names` that is the same in any case, without the URN of a core schema. */
+export const canonicalName = (name: string, names: readonly string[]) => {
+	const plain = name.replace(/^urn:ietf:params:scim:schemas:core:2\.0:(User|Group):/i, "");
+	return names.find((each) => each.toLowerCase() === plain.toLowerCase());
+};
+
+/** Returns the attributes that we know under their names: SCIM ignores their case. */
+export function canonical(value: unknown, names: Names): unknown {
+	if (!isObject(value)) return value;
+	const entries = Object.entries(value).flatMap(([key, inner]): [string, unknown][] => {
+		const name = canonicalName(key, Object.keys(names));
+		return name ? [[name, canonicalInner(inner, names[name] ?? [])]] : [];
+	});
+	return Object.fromEntries(entries);
+}
+
+/** Does the same for the value of an attribute with attributes of its own. */
+export function canonicalInner(value: unknown, names: readonly string[]): unknown {
+	if (Array.isArray(value)) return value.map((item) => canonicalInner(item, names));
+	if (!isObject(value) || names.length === 0) return value;
+	const entries = Object.entries(value).flatMap(([key, inner]): [string, unknown][] => {
+		const name = canonicalName(key, names);
+		return name ? [[name, inner]] : [];
+	});
+	return Object.fromEntries(entries);
+}
+
+const MAX_TEXT_LENGTH = 255;
+
+/** A text that can be missing. */
+export const optionalText = () => rawText(MAX_TEXT_LENGTH).nullish();
+
+/** Parses a resource. Throws 400 `invalidValue` with what is wrong. */
+export function parseAs<S extends z.ZodType>(schema: S, value: unknown): z.output<S> {
+	const { success, data, error } = schema.safeParse(value, { reportInput: true });
+	if (success) return data;
+	const [issue] = error.issues;
+	if (!issue) throw error;
+	const { attr, detail } = toApiError(issue).body;
+	throw new ScimError(400, "invalidValue", `${attr?.replaceAll("__", ".") ?? "Body"}: ${detail}`);
+}
+
+/** Reads the body as an object. */
+export async function readObject(c: Context<App>): Promise<Record<string, unknown>> {
+	const value = await readValue(c, {});
+	if (!isObject(value)) throw new ScimError(400, "invalidSyntax", "The body isn't an object.");
+	return value;
+}
+
+const ALWAYS = ["schemas", "id"];
+
+/** Returns the attributes of a resource that `attributes` or `excludedAttributes` chooses. */
+export function chosen(c: Context<App>, resource: Resource): Record<string, unknown> {
+	const listed = (name: string) =>
+		c.req
+			.query(name)
+			?.split(",")
+			.map((path) =>
+				path
+					.trim()
+					.toLowerCase()
+					.replace(/^urn:[\w:.]+:/, ""),
+			);
+	const [included, excluded = []] = [listed("attributes"), listed("excludedAttributes")];
+	const entries = Object.entries(resource).flatMap(([key, value]): [string, unknown][] => {
+		const name = key.toLowerCase();
+		if (ALWAYS.includes(name)) return [[key, value]];
+		if (!included) return excluded.includes(name) ? [] : [[key, without(value, name, excluded)]];
+		if (included.includes(name)) return [[key, value]];
+		const inner = included.flatMap((path) =>
+			path.startsWith(`${name}.`) ? [path.slice(name.length + 1)] : [],
+		);
+		return inner.length > 0 ? [[key, only(value, inner)]] : [];
+	});
+	return Object.fromEntries(entries);
+}
+
+function mapObjects(value: unknown, keep: (key: string) => boolean): unknown {
+	if (Array.isArray(value)) return value.map((item) => mapObjects(item, keep));
+	return isObject(value)
+		? Object.fromEntries(Object.entries(value).filter(([key]) => keep(key.toLowerCase())))
+		: value;
+}
+
+const only = (value: unknown, inner: string[]) => mapObjects(value, (key) => inner.includes(key));
+
+const without = (value: unknown, name: string, excluded: string[]) =>
+	excluded.some((path) => path.startsWith(`${name}.`))
+		? mapObjects(value, (key) => !excluded.includes(`${name}.${key}`))
+		: value;
+
+/** Responds with a resource and its version. */
+export function respondWith(c: Context<App>, resource: Resource, status: 200 | 201 = 200) {
+	c.header("ETag", resource.meta.version);
+	c.header("Location", resource.meta.location);
+	const known = c.req.header("if-none-match");
+	if (c.req.method === "GET" && known !== undefined && names(known, resource))
+		return c.body(null, 304);
+	return c.json(chosen(c, resource), status, SCIM_TYPE);
+}
+
+/** The pages of a list that can be read: each skips the rows before it. */
+const MAX_START = 100_000;
+export const MAX_COUNT = 200;
+
+const integer = (text: string | undefined, otherwise: number) =>
+	/^-?\d{1,9}$/.test(text ?? "") ? Number(text) : otherwise;
+
+/** The page of a list (RFC 7644, section 3.4.2.4). */
+export function pageOf(c: Context<App>, max = MAX_COUNT) {
+	const start = Math.max(1, integer(c.req.query("startIndex"), 1));
+	if (start > MAX_START)
+		throw new ScimError(
+			400,
+			"invalidValue",
+			`startIndex can be at most ${MAX_START}. Use a filter.`,
+		);
+	const count = Math.min(max, Math.max(0, integer(c.req.query("count"), 100)));
+	return { start, count, filter: c.req.query("filter") };
+}
+
+/** Responds with a page of resources. */
+export const respondWithList = (
+	c: Context<App>,
+	resources: Resource[],
+	totalResults: number,
+	startIndex = 1,
+) =>
+	c.json(
+		{
+			schemas: ["urn:ietf:params:scim:api:messages:2.0:ListResponse"],
+			totalResults,
+			startIndex,
+			itemsPerPage: resources.length,
+			Resources: resources.map((resource) => chosen(c, resource)),
+		},
+		200,
+		SCIM_TYPE,
+	);

@@ -1,0 +1,284 @@
+import { eq } from "drizzle-orm";
+import { expect, test } from "vitest";
+import { activityLog } from "../../../src/db/schema/activity_log.ts";
+import { members } from "../../../src/db/schema/members.ts";
+import { projectMembers } from "../../../src/db/schema/project_members.ts";
+import { scimUsers } from "../../../src/db/schema/scim.ts";
+import { ERROR, GROUP, PATCH, provisioned } from "../../support/scim.ts";
+import { call, cost, db, join } from "../../support/world.ts";
+
+const log = (organization_id: number) =>
+	db
+		.select()
+		.from(activityLog)
+		.where(eq(activityLog.organization_id, organization_id))
+		.orderBy(activityLog.position);
+
+/** Returns the projects of a person with their levels. */
+const projectsOf = async (user_id: number) =>
+	Object.fromEntries(
+		(await db.select().from(projectMembers).where(eq(projectMembers.user_id, user_id))).map(
+			({ project_id, level }) => [project_id, level],
+		),
+	);
+
+test("a group is created, found, renamed and deleted, with its members", async () => {
+	const home = await provisioned();
+	const [ada, bob] = [await home.add(), await home.add()];
+	const { status, headers, body } = await home.scim("POST", "/Groups", {
+		body: {
+			schemas: [GROUP],
+			displayName: "Engineering",
+			externalId: "g1",
+			members: [{ value: ada.id, display: "Ada" }],
+		},
+	});
+	expect(status).toBe(201);
+	const path = `/Groups/${body.id}`;
+	expect(headers.get("location")).toBe(`https://tenantry.test/scim/v2/${home.domain_id}${path}`);
+	expect(body).toMatchObject({
+		displayName: "Engineering",
+		externalId: "g1",
+		members: [{ value: ada.id, type: "User" }],
+	});
+	expect((await home.scim("GET", path)).body).toEqual(body);
+	expect((await home.scim("GET", `/Users/${ada.id}`)).body.groups).toMatchObject([
+		{ value: body.id, display: "Engineering" },
+	]);
+	const put = await home.scim("PUT", path, {
+		body: { displayName: "Makers", members: [{ value: bob.id }] },
+	});
+	expect(put.body).toMatchObject({ displayName: "Makers", members: [{ value: bob.id }] });
+	expect(put.body).not.toHaveProperty("externalId");
+	expect((await home.scim("DELETE", path)).status).toBe(204);
+	expect((await home.scim("GET", path)).status).toBe(404);
+	const entries = (await log(home.organization_id)).filter(({ scope }) => scope === "ScimGroup");
+	expect(entries.map(({ activity }) => activity)).toEqual(["created", "updated", "deleted"]);
+});
+
+test("a mapped group gives its members a level and projects at once, and takes them back", async () => {
+	const home = await provisioned();
+	const [ada, bob] = [await home.employee(), await home.employee()];
+	const group = await home.group("Admins", [ada.uuid]);
+	const granted = await home.grant(group.id, {
+		level: 8,
+		projects: [{ id: home.project, level: 1 }],
+	});
+	expect([granted.status, granted.body]).toMatchObject([
+		200,
+		{ level: 8, projects: [{ id: home.project, level: 1 }], members: 1 },
+	]);
+	expect((await home.member(ada.email)).level).toBe(8);
+	expect(await projectsOf(ada.id)).toEqual({ [home.project]: 1 });
+	await home.patch(`/Groups/${group.id}`, {
+		op: "Add",
+		path: "members",
+		value: [{ value: bob.uuid }],
+	});
+	expect((await home.member(bob.email)).level).toBe(8);
+	await home.patch(`/Groups/${group.id}`, {
+		op: "remove",
+		path: `members[value eq "${ada.uuid}"]`,
+	});
+	expect((await home.member(ada.email)).level).toBe(1);
+	expect(await projectsOf(ada.id)).toEqual({});
+	await home.grant(group.id, { level: null });
+	expect((await home.member(bob.email)).level).toBe(1);
+	expect(await projectsOf(bob.id)).toEqual({ [home.project]: 1 });
+	await home.scim("DELETE", `/Groups/${group.id}`);
+	expect(await projectsOf(bob.id)).toEqual({});
+	const ofAda = (await log(home.organization_id)).filter(
+		({ name, scope }) => name === ada.email && scope !== "User",
+	);
+	expect(ofAda.map(({ scope, activity }) => `${scope} ${activity}`)).toEqual([
+		"Member updated",
+		"ProjectMember created",
+		"Member updated",
+		"ProjectMember deleted",
+	]);
+	expect(ofAda[0]).toMatchObject({
+		user_id: home.owner.id,
+		trigger: { job_type: "scim", group_id: group.id },
+	});
+	expect(ofAda[2]).toMatchObject({ user_id: null, trigger: { job_type: "scim" } });
+});
+
+test("what people gave by hand stays when a group is left", async () => {
+	const home = await provisioned();
+	const [raised, lowered] = [await home.employee(8), await home.employee()];
+	await db.insert(projectMembers).values({
+		project_id: home.project,
+		organization_id: home.organization_id,
+		user_id: raised.id,
+		level: 8,
+	});
+	const ids = [raised.uuid, lowered.uuid];
+	const group = await home.group("Team", ids);
+	await home.grant(group.id, { level: 8, projects: [{ id: home.project, level: 1 }] });
+	expect(await projectsOf(raised.id)).toEqual({ [home.project]: 8 });
+	const late = await home.employee();
+	await home.patch(`/Groups/${group.id}`, {
+		op: "add",
+		path: "members",
+		value: [{ value: late.uuid }],
+	});
+	// Raised by hand while in the group, beyond what it gives.
+	await db.update(members).set({ level: 15 }).where(eq(members.user_id, late.id));
+	await home.scim("PUT", `/Groups/${group.id}`, { body: { displayName: "Team", members: [] } });
+	expect((await home.member(raised.email)).level).toBe(8);
+	expect(await projectsOf(raised.id)).toEqual({ [home.project]: 8 });
+	expect((await home.member(lowered.email)).level).toBe(1);
+	expect(await projectsOf(lowered.id)).toEqual({});
+	expect((await home.member(late.email)).level).toBe(15);
+});
+
+test("of several groups, the highest level counts, until the last is left", async () => {
+	const home = await provisioned();
+	const ada = await home.employee();
+	const [admins, others] = [await home.group("A", [ada.uuid]), await home.group("B", [ada.uuid])];
+	await home.grant(admins.id, { level: 8, projects: [{ id: home.project, level: 1 }] });
+	await home.grant(others.id, { level: 1, projects: [{ id: home.project, level: 8 }] });
+	expect(await projectsOf(ada.id)).toEqual({ [home.project]: 8 });
+	await home.scim("DELETE", `/Groups/${others.id}`);
+	expect((await home.member(ada.email)).level).toBe(8);
+	expect(await projectsOf(ada.id)).toEqual({ [home.project]: 1 });
+});
+
+test("an owner keeps the level, whatever groups grant or take", async () => {
+	const home = await provisioned();
+	const owner = await home.employee(15);
+	const group = await home.group("All", [owner.uuid]);
+	for (const level of [1, 8, null]) {
+		await home.grant(group.id, { level });
+		expect((await home.member(owner.email)).level).toBe(15);
+	}
+	await home.scim("DELETE", `/Groups/${group.id}`);
+	expect((await home.member(owner.email)).level).toBe(15);
+});
+
+test("whoever is activated again gets what their groups grant now", async () => {
+	const home = await provisioned();
+	const ada = await home.add();
+	const group = await home.group("Admins", [ada.id]);
+	const path = `/Users/${ada.id}`;
+	await home.patch(path, { op: "replace", path: "active", value: false });
+	await home.grant(group.id, { level: 8 });
+	expect(await home.member(ada.userName)).toBeUndefined();
+	await home.patch(path, { op: "replace", path: "active", value: true });
+	expect((await home.member(ada.userName)).level).toBe(8);
+	await home.patch(path, { op: "replace", path: "active", value: false });
+	await home.scim("DELETE", `/Groups/${group.id}`);
+	await home.patch(path, { op: "replace", path: "active", value: true });
+	expect((await home.member(ada.userName)).level).toBe(1);
+});
+
+test("parallel changes of two groups lose nothing", async () => {
+	const home = await provisioned();
+	const ada = await home.employee();
+	const groups = [await home.group("A"), await home.group("B")];
+	await home.grant(groups[0].id, { level: 8 });
+	await home.grant(groups[1].id, { projects: [{ id: home.project, level: 1 }] });
+	const all = (op: string) =>
+		Promise.all(
+			groups.map(({ id }) =>
+				home.patch(`/Groups/${id}`, { op, path: "members", value: [{ value: ada.uuid }] }),
+			),
+		);
+	await all("add");
+	expect((await home.member(ada.email)).level).toBe(8);
+	expect(await projectsOf(ada.id)).toEqual({ [home.project]: 1 });
+	await all("remove");
+	expect((await home.member(ada.email)).level).toBe(1);
+	expect(await projectsOf(ada.id)).toEqual({});
+	const [row] = await db.select().from(scimUsers).where(eq(scimUsers.user_id, ada.id));
+	expect(row).toMatchObject({
+		manual: { level: 1, projects: {} },
+		granted: { level: 0, projects: {} },
+	});
+});
+
+test("only admins map groups, to what there is: no owners, no other organization's projects", async () => {
+	const [home, other] = [await provisioned(), await provisioned()];
+	const group = await home.group("Team");
+	const refused = async (body: object) => {
+		const response = await home.grant(group.id, body);
+		return [response.status, response.body.attr];
+	};
+	expect(await refused({ level: 15 })).toEqual([400, "level"]);
+	expect(await refused({ projects: [{ id: other.project, level: 1 }] })).toEqual([
+		400,
+		"projects__0__id",
+	]);
+	expect(await refused({ projects: [{ id: home.project, level: 15 }] })).toEqual([
+		400,
+		"projects__0__level",
+	]);
+	const member = await join(home.id, 1);
+	for (const [method, path] of [
+		["PATCH", `/groups/${group.id}`],
+		["GET", "/groups"],
+		["GET", "/requests"],
+		["GET", "/tokens"],
+		["POST", "/tokens"],
+	] as const) {
+		const { status } = await home.here(method, `${home.at}${path}`, {
+			key: member.key,
+			...(method === "PATCH" && { body: { level: 8 } }),
+		});
+		expect([path, status]).toEqual([path, 403]);
+		const foreign = await other.here(method, `${home.at}${path}`, {
+			...(method === "PATCH" && { body: { level: 8 } }),
+		});
+		expect([path, foreign.status]).toEqual([path, 404]);
+	}
+});
+
+test("members have to be users of this directory", async () => {
+	const [home, other] = [await provisioned(), await provisioned()];
+	const theirs = await other.add();
+	for (const value of [theirs.id, home.owner.uuid, "nobody"]) {
+		const { status, body } = await home.scim("POST", "/Groups", {
+			body: { displayName: "Team", members: [{ value }] },
+		});
+		expect([status, body.scimType]).toEqual([400, "invalidValue"]);
+	}
+	const group = await home.group("Team");
+	const added = await home.patch(`/Groups/${group.id}`, {
+		op: "add",
+		path: "members",
+		value: [{ value: theirs.id }],
+	});
+	expect([added.status, added.body.schemas]).toEqual([400, [ERROR]]);
+	expect((await other.scim("GET", `/Groups/${group.id}`)).status).toBe(404);
+	expect((await other.scim("DELETE", `/Groups/${group.id}`)).status).toBe(404);
+});
+
+test("a change of a large group is two round trips, and takes 2,000 members", async () => {
+	const home = await provisioned();
+	const ada = await home.add();
+	const group = await home.group("Team", [ada.id]);
+	await home.grant(group.id, { level: 8 });
+	const members = Array.from({ length: 2_001 }, () => ({ value: crypto.randomUUID() }));
+	const { status, body } = await home.scim("PUT", `/Groups/${group.id}`, {
+		body: { displayName: "Team", members },
+	});
+	expect([status, body.scimType]).toEqual([400, "tooMany"]);
+	const renamed = await home.patch(`/Groups/${group.id}`, {
+		op: "replace",
+		value: { displayName: "New" },
+	});
+	expect(cost(renamed).trips).toBe(2);
+	expect(cost(await home.scim("GET", "/Groups")).trips).toBe(1);
+	const lean = await home.scim("GET", `/Groups/${group.id}?excludedAttributes=members`);
+	expect(lean.body).not.toHaveProperty("members");
+});
+
+test("a PATCH of a group can't be sent to change another organization’s member", async () => {
+	const home = await provisioned();
+	const stranger = await provisioned();
+	const { status } = await call("PATCH", `/scim/v2/${home.domain_id}/Groups/x`, {
+		headers: { authorization: `Bearer ${stranger.token}` },
+		body: { schemas: [PATCH], Operations: [] },
+	}).catch((error: Error) => ({ status: Number(/→ (\d+)/.exec(error.message)?.[1]) }));
+	expect(status).toBe(401);
+});

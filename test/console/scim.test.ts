@@ -1,0 +1,82 @@
+import { execFile } from "node:child_process";
+import { promisify } from "node:util";
+import type { Page } from "playwright-core";
+import { expect, inject, test } from "vitest";
+import { pythonWith, SCIM_TESTER } from "../support/python.ts";
+import { checkLooks, inBrowser, newOrganization } from "./support/browser.ts";
+
+const python = await pythonWith(SCIM_TESTER).catch(() => null);
+
+const missing = python ? "" : " (skipped: scim2-tester can't be installed)";
+
+const button = (page: Page, name: string | RegExp) => page.getByRole("button", { name });
+
+/** An organization with a verified domain. */
+async function verifiedDomain() {
+	const home = await newOrganization();
+	const domain = `${crypto.randomUUID()}.example.com`;
+	const { id, verification_challenge } = await home.client.domains.create(home.at, { domain });
+	const record = `${inject("console").resolver}_tenantry-challenge.${domain}`;
+	await fetch(record, { method: "PUT", body: verification_challenge });
+	await home.client.domains.verify({ ...home.at, id });
+	return { ...home, domain, domain_id: id, on: { ...home.at, domain: id } };
+}
+
+test.skipIf(!python)(`the endpoint passes every check of scim2-tester${missing}`, async () => {
+	const { client, domain, domain_id, on } = await verifiedDomain();
+	const { value } = await client.scimTokens.create(on);
+	const base = `${inject("console").url}/scim/v2/${domain_id}`;
+	const { stdout } = await promisify(execFile)(python ?? "", [
+		`${import.meta.dirname}/../support/scim.py`,
+		base,
+		value ?? "",
+		domain,
+	]);
+	const results = stdout.trim().split("\n");
+	expect(results.length).toBeGreaterThan(60);
+	// A search of users and groups at once, which RFC 7644 leaves to the server.
+	const isOptional = (line: string) => line.startsWith("SKIPPED: search_with_attributes");
+	const others = results.filter((line) => !isOptional(line));
+	expect(others.filter((line) => !line.startsWith("SUCCESS"))).toEqual([]);
+});
+
+inBrowser("the provisioning of a domain", (open) => {
+	test("admins connect a provider, choose what its groups grant, and see its requests", async () => {
+		const { client, domain_id, path, project, at } = await verifiedDomain();
+		await client.organizationProjects.update(
+			{ ...at, id: String(project.id) },
+			{ access_control: true },
+		);
+		const page = await open(`${path}/domains/${domain_id}`);
+		const base = `${inject("console").url}/scim/v2/${domain_id}`;
+		await page.getByText(base, { exact: true }).waitFor();
+		await button(page, "Create token").click();
+		await button(page, "Copy token").click();
+		const token = await page.evaluate<string>("navigator.clipboard.readText()");
+		expect(token).toMatch(/^tnt_scim_/);
+		await button(page, "Replace token").waitFor();
+		const send = (method: string, below: string, body?: object) =>
+			fetch(`${base}${below}`, {
+				method,
+				headers: { authorization: `Bearer ${token}`, "content-type": "application/scim+json" },
+				...(body && { body: JSON.stringify(body) }),
+			});
+		expect((await send("POST", "/Groups", { displayName: "Engineering" })).status).toBe(201);
+		expect((await send("GET", "/Users/nobody")).status).toBe(404);
+		await page.reload();
+		await page.getByText("GET /Users/nobody").click();
+		await page.getByText("Not found.").first().waitFor();
+		await checkLooks(page, "provisioning");
+		await button(page, /^Change/).click();
+		await page.getByLabel("Level").selectOption("Admin");
+		await page.getByLabel(`Private project ${project.name}`).selectOption("Member");
+		await button(page, "Save").click();
+		await page.getByText("Engineering is saved.").waitFor();
+		const [group] = (await client.scimGroups.list({ ...at, domain: domain_id })).results;
+		expect(group).toMatchObject({ level: 8, projects: [{ id: project.id, level: 1 }] });
+		await button(page, /^Revoke/).click();
+		await button(page, "Revoke token").click();
+		await page.getByText("The token is revoked.").waitFor();
+		expect((await send("GET", "/Users")).status).toBe(401);
+	});
+});
