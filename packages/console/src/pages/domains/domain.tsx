@@ -14,6 +14,7 @@ import { BreakGlass } from "./break_glass.tsx";
 import { enforcementName } from "./enforcement.ts";
 import { LABELS, useSaveDomain } from "./save.ts";
 import { SignInForm } from "./sign_in_form.tsx";
+import { Tests } from "./tests.tsx";
 import { DnsRecord, Verification, VerifiedBadge } from "./verification.tsx";
 
 function Verified({ domain }: { domain: DomainType }) {
@@ -139,6 +140,7 @@ export default function Domain() {
 							<SignInFacts domain={domain} />
 						)}
 					</Section>
+					{isAdmin && domain.is_verified && <Tests domain={domain} />}
 					{isOwner && domain.is_verified && <BreakGlass domain={domain} reload={loaded.reload} />}
 				</PageView>
 			)}

@@ -3,7 +3,8 @@ import { useLocation } from "preact-iso/router";
 import { mayReplace } from "../../replacing.tsx";
 import { isSignedIn, signIn, signInNotice } from "../../session.ts";
 import { PageView } from "../../ui/page.tsx";
-import { KeyForm, MailForm } from "./forms.tsx";
+import { AddressForm, Providers } from "./address_form.tsx";
+import { KeyForm } from "./forms.tsx";
 import { Link } from "./link.tsx";
 import { problemOf } from "./problems.ts";
 
@@ -46,7 +47,8 @@ export default function SignIn() {
 				) : (
 					<>
 						{problem && <p role="alert">{problem}</p>}
-						<MailForm />
+						<AddressForm waits={problem !== undefined} />
+						<Providers />
 						<KeyForm onKey={(key) => signIn(key, mayReplace)} />
 					</>
 				)}
