@@ -15,7 +15,7 @@ import { inviteTo, linkTo } from "./support/people.ts";
 /** Asks for a link on the page, and opens it. */
 async function follow(page: Page, email: string, before?: string) {
 	await page.getByLabel("Email address").fill(email);
-	await page.getByRole("button", { name: "Send link" }).click();
+	await page.getByRole("button", { name: "Continue" }).click();
 	await page.getByText("Check your mail.").waitFor();
 	const link = await linkTo(email, before);
 	await page.goto(link);
@@ -93,7 +93,7 @@ inBrowser("signing in", (open) => {
 	test("says after the mail was asked for what comes next", async () => {
 		const page = await open("/console", { key: "" });
 		await page.getByLabel("Email address").fill("nobody@example.com");
-		await page.getByRole("button", { name: "Send link" }).click();
+		await page.getByRole("button", { name: "Continue" }).click();
 		await page.getByText("Check your mail.").waitFor();
 		await checkLooks(page, "sign-in-sent");
 		await page.getByRole("button", { name: "Send again, or use another address" }).click();
@@ -210,7 +210,7 @@ inBrowser("an invite of a user with a second factor", (open) => {
 		await page.goto(await inviteTo(email));
 		await page.getByRole("link", { name: "Sign in and accept" }).click();
 		await page.getByLabel("Email address").fill(email);
-		await page.getByRole("button", { name: "Send link" }).click();
+		await page.getByRole("button", { name: "Continue" }).click();
 		const other = await page.context().newPage();
 		await other.goto(await linkTo(email));
 		await signIn(other).click();
@@ -268,7 +268,7 @@ inBrowser("a session that ends while a form is open", (open) => {
 		const { email, page, nameSaved } = await saveWithoutSession();
 		expect(await page.getByLabel("Email address").inputValue()).toBe(email);
 		await checkLooks(page, "sign-in-again");
-		await page.getByRole("button", { name: "Send link" }).click();
+		await page.getByRole("button", { name: "Continue" }).click();
 		const other = await page.context().newPage();
 		await other.goto(await linkTo(email));
 		await signIn(other).click();

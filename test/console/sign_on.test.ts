@@ -1,7 +1,31 @@
-import { expect, test } from "vitest";
+import { randomUUID } from "node:crypto";
+import type { Page } from "playwright-core";
+import { expect, inject, test } from "vitest";
 import { problemOf } from "../../packages/console/src/pages/sign_in/problems.ts";
 import { PROBLEMS } from "../../src/accounts/sso/problems.ts";
-import { checkLooks, inBrowser } from "./support/browser.ts";
+import { checkLooks, inBrowser, newOrganization } from "./support/browser.ts";
+
+const button = (page: Page, name: string) => page.getByRole("button", { name });
+
+/** Nothing listens there. */
+const NOBODY = "http://127.0.0.1:9";
+
+/** A new organization with a verified domain that has an OpenID provider. */
+async function withProvider() {
+	const home = await newOrganization();
+	const domain = `acme-${randomUUID().slice(0, 8)}.example.com`;
+	const { id, verification_challenge } = await home.client.domains.create(home.at, {
+		domain,
+		oidc_issuer: NOBODY,
+		oidc_client_id: "tenantry",
+		oidc_client_secret: "secret",
+	});
+	const record = `${inject("console").resolver}_tenantry-challenge.${domain}`;
+	await fetch(record, { method: "PUT", body: verification_challenge });
+	const { is_verified } = await home.client.domains.verify({ ...home.at, id });
+	expect(is_verified).toBe(true);
+	return { ...home, domain, id };
+}
 
 const UNKNOWN = "Signing in didn't work. Try again.";
 
@@ -11,6 +35,27 @@ test("each problem of a sign-in through a provider has words", () => {
 });
 
 inBrowser("single sign-on", (open) => {
+	test("the sign-in page asks for the address, and offers what its domain has", async () => {
+		const { domain, id } = await withProvider();
+		const page = await open("/console/sign_in", { key: "" });
+		await page.getByLabel("Email address").fill(`ada@${domain}`);
+		await button(page, "Continue").click();
+		const provider = page.getByRole("link", { name: "Continue with your organization" });
+		await provider.waitFor();
+		expect(await provider.getAttribute("href")).toBe(
+			`/sso/oidc/${id}/start?email=${encodeURIComponent(`ada@${domain}`)}`,
+		);
+		await checkLooks(page, "sign-on-ways");
+		await provider.click();
+		// It can't be reached, and the page says so.
+		await page.getByText("The provider can't be reached.").waitFor();
+		await checkLooks(page, "sign-on-problem");
+		await page.getByLabel("Email address").fill(`ada@${domain}`);
+		await button(page, "Continue").click();
+		await button(page, "Send a link by mail").click();
+		await page.getByText("Check your mail.").waitFor();
+	});
+
 	test("the sign-in page says why a sign-in through a provider failed", async () => {
 		const page = await open("/console/sign_in#problem=no_account", { key: "" });
 		await page.getByText("There is no account with your email address.").waitFor();
@@ -20,7 +65,25 @@ inBrowser("single sign-on", (open) => {
 
 	test("the sign-in page never shows text of the URL", async () => {
 		const page = await open("/console/sign_in#problem=Call%200900%20now", { key: "" });
-		await page.getByText(UNKNOWN).waitFor();
+		await page.getByText("Signing in didn't work. Try again.").waitFor();
 		expect(await page.locator("body").innerText()).not.toContain("0900");
+		expect(page.url()).not.toContain("problem");
+	});
+
+	test("a test of a connection shows which check failed, on the page of the domain", async () => {
+		const { path, id } = await withProvider();
+		const page = await open(`${path}/domains/${id}`);
+		await button(page, "Test OpenID Connect").click();
+		await page.getByRole("heading", { name: "The sign-in failed" }).waitFor();
+		expect(page.url()).toBe(`${inject("console").url}${path}/domains/${id}`);
+		await page.getByText("The provider can be reached").waitFor();
+		await checkLooks(page, "sign-on-test");
+	});
+
+	test("the account lists linked sign-ins", async () => {
+		const page = await open("/console/account");
+		await page.getByRole("heading", { name: "Linked sign-ins" }).waitFor();
+		await page.getByText("your account there is listed here").waitFor();
+		await checkLooks(page, "sign-on-account");
 	});
 });

@@ -15,6 +15,7 @@ import { enforcementName } from "./enforcement.ts";
 import { Provisioning } from "./provisioning.tsx";
 import { LABELS, useSaveDomain } from "./save.ts";
 import { SignInForm } from "./sign_in_form.tsx";
+import { Tests } from "./tests.tsx";
 import { DnsRecord, Verification, VerifiedBadge } from "./verification.tsx";
 
 function Verified({ domain }: { domain: DomainType }) {
@@ -140,6 +141,7 @@ export default function Domain() {
 							<SignInFacts domain={domain} />
 						)}
 					</Section>
+					{isAdmin && domain.is_verified && <Tests domain={domain} />}
 					{isAdmin && domain.is_verified && <Provisioning domain={domain} />}
 					{isOwner && domain.is_verified && <BreakGlass domain={domain} reload={loaded.reload} />}
 				</PageView>

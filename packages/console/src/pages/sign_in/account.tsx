@@ -9,6 +9,7 @@ import { attempt, Show, say } from "../../ui/feedback.tsx";
 import { Field, Form, text } from "../../ui/form.tsx";
 import { PageView, Section } from "../../ui/page.tsx";
 import { Badge, Facts, Time } from "../../ui/values.tsx";
+import { Identities } from "./identities.tsx";
 import { Passkeys } from "./passkeys.tsx";
 import { ProofDialog } from "./proof.tsx";
 import { RecoveryCodes } from "./recovery_codes.tsx";
@@ -255,6 +256,7 @@ export default function Account() {
 		<PageView title="Account">
 			<Names />
 			<SecondFactor />
+			<Identities />
 		</PageView>
 	);
 }

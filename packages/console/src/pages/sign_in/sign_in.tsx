@@ -3,7 +3,8 @@ import { useLocation } from "preact-iso/router";
 import { mayReplace } from "../../replacing.tsx";
 import { isSignedIn, signIn, signInNotice } from "../../session.ts";
 import { PageView } from "../../ui/page.tsx";
-import { KeyForm, MailForm } from "./forms.tsx";
+import { AddressForm, Providers } from "./address_form.tsx";
+import { KeyForm } from "./forms.tsx";
 import { Link } from "./link.tsx";
 import { PasskeyButton } from "./passkey_button.tsx";
 import { problemOf } from "./problems.ts";
@@ -57,13 +58,14 @@ export default function SignIn() {
 				) : (
 					<>
 						{problem && <p role="alert">{problem}</p>}
-						<MailForm />
+						<AddressForm waits={problem !== undefined} />
 						<PasskeyButton
 							onToken={(token) => {
 								setPasskey(true);
 								setToken(token);
 							}}
 						/>
+						<Providers />
 						<KeyForm onKey={(key) => signIn(key, mayReplace)} />
 					</>
 				)}

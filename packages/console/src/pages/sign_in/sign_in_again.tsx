@@ -1,6 +1,7 @@
 import { continueWith, giveUp, isOthers, me } from "../../session.ts";
 import { Dialog, mayDiscard } from "../../ui/dialog.tsx";
-import { KeyForm, MailForm } from "./forms.tsx";
+import { AddressForm } from "./address_form.tsx";
+import { KeyForm } from "./forms.tsx";
 
 /** Signing in again above a page whose session has ended (docs/console.md#signing-in). */
 export default function SignInAgain() {
@@ -15,7 +16,7 @@ export default function SignInAgain() {
 				{isOthers.value && "Somebody else has signed in in another tab of this browser. "}
 				Sign in again to continue. What you entered on this page is still there.
 			</p>
-			<MailForm email={me.value?.email} />
+			<AddressForm email={me.value?.email} isApart />
 			<KeyForm onKey={continueWith} />
 		</Dialog>
 	);
