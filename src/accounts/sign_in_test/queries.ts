@@ -43,6 +43,7 @@ export const plan = (tenant: Tenant, id: string, { method }: z.infer<typeof Plan
 		const data = {
 			user_id: tenant.key.user_id,
 			domain_id: domain.id,
+			organization: tenant.caller.organization_uuid,
 			connection: isOwn ? `${method}:${domain.id}` : method,
 		};
 		const expires_at = iso(Date.now() + STATE_MS);

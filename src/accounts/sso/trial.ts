@@ -12,6 +12,7 @@ import { keep, redirectTo, take } from "./state.ts";
 export const Planned = z.object({
 	user_id: z.number(),
 	domain_id: z.string(),
+	organization: z.string(),
 	connection: z.string(),
 });
 
@@ -25,8 +26,8 @@ export async function testOf(c: Context<App>, connection: string): Promise<Start
 	if (token === undefined) return undefined;
 	const planned = Planned.safeParse(await take(c, "test", token, { fromAnySite: true }));
 	if (!planned.success || planned.data.connection !== connection) throw expired();
-	const { user_id, domain_id } = planned.data;
-	return { user_id, domain_id };
+	const { user_id, domain_id, organization } = planned.data;
+	return { user_id, domain_id, organization };
 }
 
 type Result = { who: Verified } | { problem: Problem; detail: string };
@@ -35,5 +36,5 @@ type Result = { who: Verified } | { problem: Problem; detail: string };
 export async function endTest(c: Context<App>, { connection, test }: Started, result: Result) {
 	const token = newToken();
 	await keep(c, "tested", token, { ...test, connection, ...result });
-	return redirectTo(c, `/console/domains/${test?.domain_id}#tested=${token}`);
+	return redirectTo(c, `/console/${test?.organization}/domains/${test?.domain_id}#tested=${token}`);
 }
