@@ -5,8 +5,8 @@ import { allowsPrivate } from "../../outbound/dns/reach.ts";
 import { singleLine } from "../../outbound/mail.ts";
 import { reason } from "../../outbound/reason.ts";
 import { sender } from "../../outbound/send.ts";
+import { domainOf } from "../domains/connections.ts";
 import type { Connection } from "./connections.ts";
-import { domainOf } from "./find.ts";
 import { SignInError } from "./problems.ts";
 import type { Verified } from "./shape.ts";
 
@@ -150,9 +150,8 @@ async function read(
 	const client: oauth.Client = { client_id };
 	const parameters = oauth.validateAuthResponse(server, client, url, state);
 	const methods = server.token_endpoint_auth_methods_supported ?? ["client_secret_basic"];
-	const proof = !client_secret
-		? oauth.None()
-		: methods.includes("client_secret_basic") && !isGitHub(connection)
+	const proof =
+		methods.includes("client_secret_basic") && !isGitHub(connection)
 			? oauth.ClientSecretBasic(client_secret)
 			: oauth.ClientSecretPost(client_secret);
 	const response = await oauth.authorizationCodeGrantRequest(
