@@ -71,7 +71,7 @@ inBrowser("single sign-on", (open) => {
 		expect(await page.getByLabel("Email address").inputValue()).toBe(email);
 		await button(page, "Sign in").click();
 		await page.getByText("The link works once.").waitFor();
-		await button(page, "Sign in").click();
+		await page.getByRole("button", { name: "Sign in", exact: true }).click();
 		await page.waitForURL(`**${path}*`);
 		const { results } = await client.members.list({ organization: organization.id });
 		expect(results.map(({ user }) => user.email)).toContain(email);

@@ -74,7 +74,7 @@ const Chosen = ({
 				: `How do you want to sign in as ${email}?`}
 		</p>
 		<div class="ways">
-			<Ways ways={methods.filter(({ path }) => path !== null)} isApart={isApart} />
+			<Ways ways={is_enforced ? methods : methods.filter(isOwn)} isApart={isApart} />
 			<SecondaryButton onPress={onMail}>Send a link by mail</SecondaryButton>
 			<SecondaryButton onPress={onAgain}>Use another address</SecondaryButton>
 		</div>
