@@ -52,11 +52,11 @@ export async function singleSignOn(
 	await record("returnFromDomainSignOn", { parameters: ofDomain, key: null });
 	await record("startSignOn", { parameters: { provider: "github" }, key: null });
 	await record("returnFromSignOn", { parameters: { provider: "github" }, key: null });
-	const { url = "" } = await record("createSignInTest", {
+	const { url } = await record("createSignInTest", {
 		parameters: ofDomain,
 		body: { method: "oidc" },
 	});
-	const token = await signInAt(url, email);
+	const token = await signInAt(url ?? "", email);
 	const { claims } = await record("completeSignInTest", {
 		parameters: ofDomain,
 		body: { token },
