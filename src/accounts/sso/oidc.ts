@@ -190,8 +190,6 @@ async function userInfo(
 	return oauth.processUserInfoResponse(server, client, sub, response);
 }
 
-const MAX_NAME = 150;
-
 const Claims = z.object({
 	sub: z.string().min(1).max(255),
 	email: z.string().optional().catch(undefined),
@@ -201,9 +199,6 @@ const Claims = z.object({
 	family_name: z.string().catch(""),
 	amr: z.array(z.string()).catch([]),
 });
-
-/** Returns a name as it is stored. */
-export const nameFrom = (text: string) => singleLine(text).slice(0, MAX_NAME);
 
 function toVerified(connection: Connection, all: Record<string, unknown>): Verified {
 	const parsed = Claims.safeParse(all);
@@ -223,8 +218,8 @@ function toVerified(connection: Connection, all: Record<string, unknown>): Verif
 		subject: claims.sub,
 		email: email.data,
 		is_email_verified: isVerified(connection, claims, email.data),
-		first_name: nameFrom(claims.given_name),
-		last_name: nameFrom(claims.family_name),
+		first_name: claims.given_name,
+		last_name: claims.family_name,
 		has_factor: claims.amr.some((method) => SECOND_FACTORS.includes(method)),
 		claims: all,
 	};
