@@ -93,7 +93,7 @@ await people.projectMembers(record, uuid);
 await people.notifications(record, uuid);
 await people.projects(record, "", project);
 await people.projects(record, "Organization", project);
-await people.domains(record, (domain, challenge) =>
+const atProvider = await people.domains(record, (domain, challenge) =>
 	texts.set(`_tenantry-challenge.${domain}`, challenge),
 );
 await people.keys(record);
@@ -118,6 +118,7 @@ const normalize = normalizer({
 	keys: keysIn(JSON.stringify([key, record.examples])),
 	texts: [
 		...secrets,
+		...atProvider,
 		[server.url, APP_URL],
 		[`${peerUrl}/slow`, "https://receiver.example.com/events"],
 		[`${peerUrl}/webhook`, "https://receiver.example.com/webhook"],
