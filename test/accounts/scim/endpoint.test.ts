@@ -161,6 +161,7 @@ test("unknown paths, methods and bodies are rejected in SCIM's own form", async 
 	const home = await provisioned();
 	const person = await home.add();
 	const user = `/Users/${person.id}`;
+	const active = { op: "replace", path: "active", value: true };
 	for (const [method, path, body, status, scimType] of [
 		["GET", "/nowhere", undefined, 404],
 		["GET", "/Users/nobody", undefined, 404],
@@ -179,8 +180,23 @@ test("unknown paths, methods and bodies are rejected in SCIM's own form", async 
 		["PATCH", user, { Operations: [{ op: "remove" }] }, 400, "invalidPath"],
 		["PATCH", user, { Operations: [{ op: "add", path: "a b", value: 1 }] }, 400, "invalidPath"],
 		["PATCH", user, { Operations: [{ op: "remove", path: "userName" }] }, 400, "invalidValue"],
+		["PATCH", user, { Operations: [{ op: "replace", path: "active" }] }, 400, "invalidValue"],
+		["PATCH", user, { Operations: [{ op: "replace", value: [1] }] }, 400, "invalidValue"],
+		[
+			"PATCH",
+			user,
+			{ Operations: [{ op: "remove", path: 'name[value eq "1"]' }] },
+			400,
+			"invalidPath",
+		],
+		["PATCH", user, { Operations: [{ op: "remove", path: "name[type pr]" }] }, 400, "invalidPath"],
+		["PATCH", user, { Operations: Array(101).fill(active) }, 400, "invalidValue"],
 		["POST", "/Groups", {}, 400, "invalidValue"],
 		["GET", "/Users?startIndex=100001", undefined, 400, "invalidValue"],
+		["GET", "/Users?startIndex=9007199254740993", undefined, 400, "invalidValue"],
+		["GET", `/Users?startIndex=${"9".repeat(400)}`, undefined, 400, "invalidValue"],
+		["GET", "/Users?startIndex=1.5", undefined, 400, "invalidValue"],
+		["GET", "/Groups?count=all", undefined, 400, "invalidValue"],
 	] as const) {
 		const response = await home.scim(method, path, body === undefined ? {} : { body });
 		expect([method, path, response.status, response.body.scimType]).toEqual([

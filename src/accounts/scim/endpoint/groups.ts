@@ -1,6 +1,5 @@
 import { and, eq, type SQL, sql } from "drizzle-orm";
 import type { Context } from "hono";
-import type { ScimPatchOperation } from "scim-patch";
 import { v7 } from "uuid";
 import * as z from "zod";
 import { retry } from "../../../access/retry.ts";
@@ -18,7 +17,7 @@ import { lazy } from "../../../lib/lazy.ts";
 import * as people from "../people.ts";
 import type { Directory } from "./directory.ts";
 import { type Attributes, toCondition } from "./filter.ts";
-import { apply } from "./patch.ts";
+import { apply, type Operation } from "./patch.ts";
 import {
 	canonical,
 	checkMatch,
@@ -272,7 +271,12 @@ const planOf = (
  * @param uuids the users that the change names
  * @param after returns the attributes afterwards from those before
  */
-const change = (c: Context<App>, id: string, uuids: string[], after: (before: object) => unknown) =>
+const change = (
+	c: Context<App>,
+	id: string,
+	uuids: string[],
+	after: (before: Record<string, unknown>) => unknown,
+) =>
 	retry(async () => {
 		const { directory } = c.var;
 		const { row, named, state } = await readForChange(c, id, uuids);
@@ -355,12 +359,12 @@ export async function replace(c: Context<App>, id: string, value: Record<string,
 const uuids = lazy(() => z.array(z.object({ value: z.string().toLowerCase() })).catch([]));
 
 /** The users that an operation names. */
-const namedBy = (operation: ScimPatchOperation) =>
+const namedBy = ({ value }: Operation) =>
 	uuids()
-		.parse(operation.value)
+		.parse([value].flat())
 		.map(({ value }) => value);
 
-export const patch = (c: Context<App>, id: string, operations: ScimPatchOperation[]) =>
+export const patch = (c: Context<App>, id: string, operations: Operation[]) =>
 	change(c, id, operations.flatMap(namedBy), (before) => apply(before, operations));
 
 /** Deletes a group. Its members lose what only it gave them. */

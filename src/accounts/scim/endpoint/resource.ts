@@ -42,7 +42,7 @@ export function checkMatch(c: Context<App>, resource: Resource) {
 		throw preconditionFailed("The resource has changed: its version is not in If-Match.");
 }
 
-const isObject = (value: unknown): value is Record<string, unknown> =>
+export const isObject = (value: unknown): value is Record<string, unknown> =>
 	typeof value === "object" && value !== null && !Array.isArray(value);
 
 /** The attributes of a resource, each with the names of its own attributes. */
@@ -54,24 +54,30 @@ export const canonicalName = (name: string, names: readonly string[]) => {
 	return names.find((each) => each.toLowerCase() === plain.toLowerCase());
 };
 
-/** Returns the attributes that we know under their names: SCIM ignores their case. */
-export function canonical(value: unknown, names: Names): unknown {
+/** Returns the attributes of an object that we know, under their names: SCIM ignores their case. */
+function pick(value: unknown, names: readonly string[]): unknown {
 	if (!isObject(value)) return value;
-	const entries = Object.entries(value).flatMap(([key, inner]): [string, unknown][] => {
-		const name = canonicalName(key, Object.keys(names));
-		return name ? [[name, canonicalInner(inner, names[name] ?? [])]] : [];
-	});
-	return Object.fromEntries(entries);
-}
-
-/** Does the same for the value of an attribute with attributes of its own. */
-export function canonicalInner(value: unknown, names: readonly string[]): unknown {
-	if (Array.isArray(value)) return value.map((item) => canonicalInner(item, names));
-	if (!isObject(value) || names.length === 0) return value;
 	const entries = Object.entries(value).flatMap(([key, inner]): [string, unknown][] => {
 		const name = canonicalName(key, names);
 		return name ? [[name, inner]] : [];
 	});
+	return Object.fromEntries(entries);
+}
+
+/** Does this for the value of an attribute, or the list of its values. */
+export function canonicalInner(value: unknown, names: readonly string[]): unknown {
+	if (names.length === 0) return value;
+	return Array.isArray(value) ? value.map((item) => pick(item, names)) : pick(value, names);
+}
+
+/** Does this for a body and its attributes. */
+export function canonical(body: unknown, names: Names): unknown {
+	const picked = pick(body, Object.keys(names));
+	if (!isObject(picked)) return picked;
+	const entries = Object.entries(picked).map(([name, value]): [string, unknown] => [
+		name,
+		canonicalInner(value, names[name] ?? []),
+	]);
 	return Object.fromEntries(entries);
 }
 
@@ -153,19 +159,24 @@ export function respondWith(c: Context<App>, resource: Resource, status: 200 | 2
 const MAX_START = 100_000;
 export const MAX_COUNT = 200;
 
-const integer = (text: string | undefined, otherwise: number) =>
-	/^-?\d{1,9}$/.test(text ?? "") ? Number(text) : otherwise;
+/** Reads an integer of any length. Throws 400 for another text. */
+function integer(c: Context<App>, name: string, otherwise: number) {
+	const text = c.req.query(name) ?? String(otherwise);
+	if (!/^-?\d+$/.test(text))
+		throw new ScimError(400, "invalidValue", `${name} must be an integer.`);
+	return Number(text);
+}
 
 /** The page of a list (RFC 7644, section 3.4.2.4). */
 export function pageOf(c: Context<App>, max = MAX_COUNT) {
-	const start = Math.max(1, integer(c.req.query("startIndex"), 1));
+	const start = Math.max(1, integer(c, "startIndex", 1));
 	if (start > MAX_START)
 		throw new ScimError(
 			400,
 			"invalidValue",
 			`startIndex can be at most ${MAX_START}. Use a filter.`,
 		);
-	const count = Math.min(max, Math.max(0, integer(c.req.query("count"), 100)));
+	const count = Math.min(max, Math.max(0, integer(c, "count", 100)));
 	return { start, count, filter: c.req.query("filter") };
 }
 

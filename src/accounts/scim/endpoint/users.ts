@@ -1,7 +1,6 @@
 import { and, eq, type SQL, sql } from "drizzle-orm";
 import type { SQLiteColumn } from "drizzle-orm/sqlite-core";
 import type { Context } from "hono";
-import type { ScimPatchOperation } from "scim-patch";
 import { v7 } from "uuid";
 import * as z from "zod";
 import { retry } from "../../../access/retry.ts";
@@ -23,7 +22,7 @@ import { lazy } from "../../../lib/lazy.ts";
 import * as people from "../people.ts";
 import type { Directory } from "./directory.ts";
 import { type Attributes, isPinned, toCondition } from "./filter.ts";
-import { apply } from "./patch.ts";
+import { apply, type Operation } from "./patch.ts";
 import {
 	canonical,
 	checkMatch,
@@ -128,7 +127,7 @@ const writable = (row: Row) => ({
 	userName: row.email,
 	active: isActive(row),
 	...(row.external_id !== null && { externalId: row.external_id }),
-	...structuredClone(namesOf(row)),
+	...namesOf(row),
 });
 
 function toResource(directory: Directory, row: Row): Promise<Resource> {
@@ -345,7 +344,11 @@ async function readForChange(c: Context<App>, uuid: string) {
  * Changes a user.
  * @param change returns the attributes afterwards from those before
  */
-const change = (c: Context<App>, uuid: string, after: (before: object) => unknown) =>
+const change = (
+	c: Context<App>,
+	uuid: string,
+	after: (before: Record<string, unknown>) => unknown,
+) =>
 	retry(async () => {
 		const found = await readForChange(c, uuid);
 		const user = parse(c.var.directory, after(writable(found.row)));
@@ -355,7 +358,7 @@ const change = (c: Context<App>, uuid: string, after: (before: object) => unknow
 export const replace = (c: Context<App>, uuid: string, value: Record<string, unknown>) =>
 	change(c, uuid, () => value);
 
-export const patch = (c: Context<App>, uuid: string, operations: ScimPatchOperation[]) =>
+export const patch = (c: Context<App>, uuid: string, operations: Operation[]) =>
 	change(c, uuid, (before) => apply(before, operations));
 
 /** Ends the membership, and forgets what SCIM has stored. */
