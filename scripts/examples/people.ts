@@ -1,5 +1,6 @@
 /** The examples of organizations, people, keys, domains and projects. */
 import type { Recorder } from "./recorder.ts";
+import { scim } from "./scim.ts";
 
 const tokenOf = (url: string | null | undefined) => String(url).split("/").at(-1) ?? "";
 
@@ -102,11 +103,16 @@ export async function notifications({ record, refuse }: Recorder, uuid: string) 
 	await record("getNotifications");
 }
 
-/** @param publish adds a TXT record to the DNS */
+/**
+ * @param publish adds a TXT record to the DNS
+ * @param url the URL of the service
+ */
 export async function domains(
-	{ record, refuse }: Recorder,
+	recorder: Recorder,
 	publish: (domain: string, challenge: string) => void,
+	url: string,
 ) {
+	const { record, refuse } = recorder;
 	const domain = "example.com";
 	const { id, verification_challenge } = await record("createDomain", { body: { domain } });
 	await refuse("createDomain", 400, { body: {} });
@@ -134,6 +140,7 @@ export async function domains(
 	await record("startSaml", ofDomain);
 	const form = new URLSearchParams({ SAMLResponse: "PHNhbWxwOlJlc3BvbnNlLz4=" });
 	await record("acceptSamlResponse", { ...ofDomain, body: form });
+	await scim(recorder, String(id), `${url}/scim/v2/${id}`);
 	await record("deleteDomain", { parameters });
 }
 
