@@ -93,7 +93,7 @@ await people.projectMembers(record, uuid);
 await people.notifications(record, uuid);
 await people.projects(record, "", project);
 await people.projects(record, "Organization", project);
-await people.domains(
+const atProvider = await people.domains(
 	record,
 	(domain, challenge) => texts.set(`_tenantry-challenge.${domain}`, challenge),
 	server.url,
@@ -120,6 +120,7 @@ const normalize = normalizer({
 	keys: keysIn(JSON.stringify([key, record.examples])),
 	texts: [
 		...secrets,
+		...atProvider,
 		[server.url, APP_URL],
 		[`${peerUrl}/slow`, "https://receiver.example.com/events"],
 		[`${peerUrl}/webhook`, "https://receiver.example.com/webhook"],

@@ -115,6 +115,8 @@ export function normalizer({ texts, steps, keys }: Options) {
 		if (typeof value === "string") return string(value);
 		// A duration.
 		if (name === "seconds" && typeof value === "number") return 1.5;
+		// Times in tokens of providers.
+		if (name === "iat" || name === "exp") return HOUR / 1000;
 		if (Array.isArray(value)) return value.map((item) => normalize(item));
 		if (typeof value !== "object" || value === null) return value;
 		return Object.fromEntries(
