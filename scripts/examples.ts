@@ -108,8 +108,8 @@ await exports(record, "Project", `${peerUrl}/slow`);
 await plugins(record);
 await record.record("listActivity", { parameters: { scope: "Domain", activity: "created" } });
 await record.record("listProjectActivity", { parameters: { scope: "BatchExport", limit: 2 } });
-await passkeys(record, APP_URL);
 const secrets = [
+	...(await passkeys(record, APP_URL)),
 	...(await twoFactor(record)),
 	...(await signIn(record, "analyst@example.com", work)),
 ];
