@@ -198,6 +198,22 @@ test("parallel changes of two groups lose nothing", async () => {
 	});
 });
 
+test("of two parallel replacements of a group, one follows the other", async () => {
+	const home = await provisioned();
+	const group = await home.group("Team");
+	const lists = [[await home.add(), await home.add()], [await home.add()]];
+	const results = await Promise.all(
+		lists.map((members) =>
+			home.scim("PUT", `/Groups/${group.id}`, {
+				body: { displayName: "Team", members: members.map(({ id }) => ({ value: id })) },
+			}),
+		),
+	);
+	expect(results.map(({ status }) => status)).toEqual([200, 200]);
+	const { body } = await home.scim("GET", `/Groups/${group.id}`);
+	expect([1, 2]).toContain(body.members.length);
+});
+
 test("only admins map groups, to what there is: no owners, no other organization's projects", async () => {
 	const [home, other] = [await provisioned(), await provisioned()];
 	const group = await home.group("Team");
