@@ -93,8 +93,10 @@ await people.projectMembers(record, uuid);
 await people.notifications(record, uuid);
 await people.projects(record, "", project);
 await people.projects(record, "Organization", project);
-const atProvider = await people.domains(record, (domain, challenge) =>
-	texts.set(`_tenantry-challenge.${domain}`, challenge),
+const atProvider = await people.domains(
+	record,
+	(domain, challenge) => texts.set(`_tenantry-challenge.${domain}`, challenge),
+	server.url,
 );
 await people.keys(record);
 await people.serviceAccounts(record);

@@ -1,5 +1,6 @@
 /** The examples of organizations, people, keys, domains and projects. */
 import type { Recorder } from "./recorder.ts";
+import { scim } from "./scim.ts";
 import { singleSignOn } from "./sso.ts";
 
 const tokenOf = (url: string | null | undefined) => String(url).split("/").at(-1) ?? "";
@@ -106,11 +107,13 @@ export async function notifications({ record, refuse }: Recorder, uuid: string) 
 /**
  * Records a domain and its single sign-on.
  * @param publish adds a TXT record to the DNS
+ * @param url the URL of the service
  * @returns replacements
  */
 export async function domains(
 	recorder: Recorder,
 	publish: (domain: string, challenge: string) => void,
+	url: string,
 ) {
 	const { record, refuse } = recorder;
 	const domain = "example.com";
@@ -140,6 +143,7 @@ export async function domains(
 	await record("startSaml", ofDomain);
 	const form = new URLSearchParams({ SAMLResponse: "PHNhbWxwOlJlc3BvbnNlLz4=" });
 	await record("acceptSamlResponse", { ...ofDomain, body: form });
+	await scim(recorder, String(id), `${url}/scim/v2/${id}`);
 	const replacements = await singleSignOn(recorder, String(id), "admin@example.com");
 	await record("deleteDomain", { parameters });
 	return replacements;

@@ -18,7 +18,6 @@ const Answer = z.looseObject({
 	secret: z.string().nullish(),
 	recovery_codes: z.array(z.string()).nullish(),
 	url: z.string().nullish(),
-	claims: z.looseObject({ at_hash: z.string().optional() }).nullish(),
 	user: z.looseObject({ uuid: z.string().optional() }).nullish(),
 	personal_api_key: z.looseObject({ value: z.string() }).nullish(),
 	results: z
