@@ -76,7 +76,7 @@ inBrowser("single sign-on", (open) => {
 		const { results } = await client.members.list({ organization: organization.id });
 		expect(results.map(({ user }) => user.email)).toContain(email);
 		await page.goto(`${inject("console").url}/console/account`);
-		await page.getByText("OpenID Connect").waitFor();
+		await page.getByText("OpenID Connect of Analytics Ltd", { exact: true }).waitFor();
 		await checkLooks(page, "sign-on-linked");
 	});
 

@@ -104,12 +104,13 @@ export function withBatch(
 /**
  * Returns the tests' D1, which calls `between` between a request's first and second round trip.
  * @param again call it also before the write of each retry
+ * @param at the round trip to call it before, instead of the second
  */
-export function racing(between: () => Promise<unknown>, { again = false } = {}) {
+export function racing(between: () => Promise<unknown>, { again = false, at = 2 } = {}) {
 	let trips = 0;
 	return withBatch(async (send) => {
 		trips += 1;
-		if (trips === 2 || (again && trips % 2 === 0)) await between();
+		if (trips === at || (again && trips % 2 === 0)) await between();
 		return send();
 	});
 }
