@@ -85,6 +85,11 @@ const ATTACKERS: [
 		async ({ token }) => ({ headers: { authorization: `Basic ${btoa(`scim:${token}`)}` } }),
 		401,
 	],
+	[
+		"the token with another scheme",
+		async ({ token }) => ({ headers: { authorization: `Token ${token}` } }),
+		401,
+	],
 ];
 
 test.each(ATTACKERS)(

@@ -257,6 +257,8 @@ test("a project that was deleted in the meantime isn't restored", async () => {
 	await home.ask("DELETE", `/api/projects/${body.id}`);
 	const back = await home.patch(path, { op: "replace", path: "active", value: true });
 	expect([back.status, back.body.active]).toEqual([200, true]);
+	const last = (await log(home.organization_id)).at(-1);
+	expect(last).toMatchObject({ scope: "Member", activity: "created", name: person.email });
 });
 
 test("an owner can't be removed, also if they become one in that moment", async () => {

@@ -1,8 +1,10 @@
+import { env } from "cloudflare:workers";
 import { eq } from "drizzle-orm";
 import { v7 } from "uuid";
 import { describe, expect, test } from "vitest";
 import { members } from "../../../src/db/schema/members.ts";
 import { users } from "../../../src/db/schema/users.ts";
+import { exhaust } from "../../support/time.ts";
 import { codeOf } from "../../support/totp.ts";
 import { call, db, racing, world } from "../../support/world.ts";
 import { complete, enforce, linksOf, rejected, withFactor } from "../sign_in/support.ts";
@@ -108,6 +110,15 @@ describe("the first sign-in", () => {
 		await expectNothing(home, `ada@${home.domain}`, code);
 	});
 
+	test("isn't logged if too many have failed from its network", async () => {
+		const home = await withDomain();
+		const ada = who(home);
+		const address = "198.51.100.91";
+		await exhaust(env.SIGN_INS, `${ada.connection} from ${address}`);
+		expect(await finish(home, ada, { address })).toEqual(problem("no_account"));
+		expect(await entriesOf(home)).toEqual([]);
+	});
+
 	test("doesn't link an account to a second account at the provider, such as that of a namesake", async () => {
 		const home = await withDomain();
 		const user = await home.colleague();
@@ -194,6 +205,16 @@ describe("later sign-ins", () => {
 		});
 		expect(await linksOf(user)).toHaveLength(2);
 		expect(await identitiesOf(user)).toMatchObject([{ email: ada.email }]);
+	});
+
+	test("are rejected when the domain loses its verification meanwhile", async () => {
+		const home = await withDomain();
+		const user = await home.colleague();
+		const ada = who(home);
+		await finish(home, ada);
+		const env = racing(() => home.set({ verified_at: null }), { at: 3 });
+		expect(await finish(home, ada, { env })).toEqual(problem("domain_not_verified"));
+		expect(await linksOf(user)).toHaveLength(1);
 	});
 
 	test("are rejected when the user is deactivated meanwhile", async () => {
