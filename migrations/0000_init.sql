@@ -499,7 +499,9 @@ CREATE TABLE `two_factors` (
 CREATE TABLE `webhooks` (
 	`id` text PRIMARY KEY NOT NULL,
 	`organization_id` integer NOT NULL,
+	`format` text DEFAULT 'standard' NOT NULL,
 	`url` text NOT NULL,
+	`routing_key` text,
 	`types` text DEFAULT '[]' NOT NULL,
 	`selectors` text DEFAULT '[]' NOT NULL,
 	`description` text DEFAULT '' NOT NULL,

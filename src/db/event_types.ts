@@ -81,6 +81,16 @@ export type ScopeWith<A extends string> = {
 /** A scope and one of its activities. */
 export type Kind = { [S in Scope]: { scope: S; activity: ActivityOf<S> } }[Scope];
 
+/** `pluginConfig` → `plugin_config` */
+type SnakeCase<T extends string> = T extends `${infer C}${infer Rest}`
+	? `${C extends Lowercase<C> ? C : `_${Lowercase<C>}`}${SnakeCase<Rest>}`
+	: "";
+
+/** The type of an event, such as `plugin_config.created`. */
+export type EventType = {
+	[S in Scope]: `${SnakeCase<Uncapitalize<S>>}.${ActivityOf<S>}`;
+}[Scope];
+
 /** Converts `PluginConfig` to `plugin_config`. */
 const toSnakeCase = (text: string) =>
 	text.replace(/(?<!^)[A-Z]/g, (letter) => `_${letter}`).toLowerCase();

@@ -12,6 +12,7 @@ import { Danger, DangerZone, PageView, Section } from "../../ui/page.tsx";
 import { Facts, Time } from "../../ui/values.tsx";
 import { OneForAdmins } from "./admins_only.tsx";
 import { Deliveries } from "./deliveries.tsx";
+import { wordsOfFormat } from "./formats.tsx";
 import { HealthBadge, healthOf, hostOf, Types } from "./health.tsx";
 import { ReplayDialog } from "./replay.tsx";
 import { EditDialog, RollDialog } from "./webhook_dialogs.tsx";
@@ -98,29 +99,32 @@ const isStatus = (text: string | undefined) => text === "delivered" || text === 
 
 type Open = "edit" | "replay" | "roll" | undefined;
 
+const SecretState = ({ webhook, onRoll }: { webhook: Webhook; onRoll: () => void }) => (
+	<span class="row">
+		{webhook.previous_secret_expires_at ? (
+			<span>
+				Rolled. The old secret works until <Time value={webhook.previous_secret_expires_at} />
+			</span>
+		) : (
+			<span>Shown only once, after you added the webhook</span>
+		)}
+		<SmallButton onPress={onRoll}>Roll secret</SmallButton>
+	</span>
+);
+
 const About = ({ webhook, onRoll }: { webhook: Webhook; onRoll: () => void }) => (
 	<div class="panel">
 		<Facts
 			rows={[
 				["Health", <HealthBadge webhook={webhook} />],
+				["Sends to", wordsOfFormat(webhook.format)],
 				["URL", <code class="address">{webhook.url}</code>],
 				...(webhook.description ? ([["Description", webhook.description]] as const) : []),
 				["Events", <Types types={webhook.types} />],
 				["Added", <Time value={webhook.created_at} />],
-				[
-					"Secret",
-					<span class="row">
-						{webhook.previous_secret_expires_at ? (
-							<span>
-								Rolled. The old secret works until{" "}
-								<Time value={webhook.previous_secret_expires_at} />
-							</span>
-						) : (
-							<span>Shown only once, after you added the webhook</span>
-						)}
-						<SmallButton onPress={onRoll}>Roll secret</SmallButton>
-					</span>,
-				],
+				...(webhook.format === "standard"
+					? ([["Secret", <SecretState webhook={webhook} onRoll={onRoll} />]] as const)
+					: []),
 			]}
 		/>
 	</div>
