@@ -5,7 +5,7 @@ import { authenticate } from "../auth/authenticate.ts";
 import type { App } from "../env.ts";
 import { forbidden, methodNotAllowed } from "../http/errors.ts";
 import { formatted } from "../http/json.ts";
-import { allowedOrigins } from "../http/origins.ts";
+import { allowedOrigins, isLoopback } from "../http/origins.ts";
 import { router } from "../http/router.ts";
 import type { Api } from "./gateway.ts";
 
@@ -23,23 +23,29 @@ const jsonRpcErrors = createMiddleware<App>(async (c, next) => {
 	c.res = new Response(formatted(c, body), c.res);
 });
 
-/** Hosts that always lead to the same machine, unlike names that anyone can point to it. */
-const LOOPBACK = /^(localhost|127\.0\.0\.1|\[::1])$/;
-
 /** Returns the own origins: `APP_URL`'s and, on a local server, the request's. */
-const ownOrigins = ({ APP_URL }: Env, { origin, hostname }: URL) => [
+const ownOrigins = ({ APP_URL }: Env, url: URL) => [
 	URL.parse(APP_URL)?.origin,
-	LOOPBACK.test(hostname) ? origin : undefined,
+	isLoopback(url) ? url.origin : undefined,
 ];
+
+/** Whether a request to a local server names another host, which was made to lead here. */
+const isRebound = ({ APP_URL }: Env, url: URL) => {
+	const own = URL.parse(APP_URL);
+	return own !== null && isLoopback(own) && !isLoopback(url);
+};
 
 /**
  * Rejects requests of pages from other origins. The protocol requires this against DNS rebinding: a
  * name of someone else that leads here would be in both `Origin` and `Host`, so the two aren't
- * compared. Programs other than browsers send no `Origin`.
+ * compared. Programs other than browsers send no `Origin`. On a local server, such a name is
+ * rejected even without `Origin`, and if `CORS_ORIGINS` allows all.
  */
 const checkOrigin = createMiddleware<App>(async (c, next) => {
+	const url = new URL(c.req.url);
+	if (isRebound(c.env, url)) throw forbidden("Requests to this host are not allowed.");
 	const origin = c.req.header("origin");
-	const allowed = [...ownOrigins(c.env, new URL(c.req.url)), ...allowedOrigins(c.env)];
+	const allowed = [...ownOrigins(c.env, url), ...allowedOrigins(c.env)];
 	if (origin !== undefined && !allowed.includes("*") && !allowed.includes(origin))
 		throw forbidden("Requests from this origin are not allowed.");
 	await next();
