@@ -40,6 +40,25 @@ inBrowser("the shell", (open) => {
 			await expect.poll(() => new URL(page.url()).pathname).toBe(`/console/${other.id}`);
 		});
 
+		test("stays at the one last visited on pages without one, also in a new tab", async () => {
+			const { path } = await newOrganization("West Ltd");
+			const current = await newOrganization("East Ltd");
+			await clientOf().users.update(
+				{ user: "@me" },
+				{ set_current_organization: current.organization.id },
+			);
+			const page = await open(`${path}/members`);
+			await page.getByRole("cell", { name: "admin@example.com" }).waitFor();
+			await inMenu(page, "API keys").click();
+			await page.waitForURL("**/console/keys");
+			await page.getByRole("button", { name: "Organization: West Ltd" }).waitFor();
+			const tab = await page.context().newPage();
+			await tab.goto(new URL("/console/account", page.url()).href);
+			await tab.getByRole("button", { name: "Organization: West Ltd" }).waitFor();
+			await inMenu(tab, "Members").click();
+			await expect.poll(() => new URL(tab.url()).pathname).toBe(`${path}/members`);
+		});
+
 		test("stays open when the page below it appears", async () => {
 			const { path, organization } = await newOrganization("Slow Ltd");
 			const page = await open("/console/account");

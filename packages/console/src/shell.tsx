@@ -3,7 +3,7 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useId, useRef, useState } from "preact/hooks";
 import { useLocation } from "preact-iso/router";
 import { guardForms } from "./leaving.ts";
-import { organizationIn, pathIn } from "./organization.tsx";
+import { organizationIn, pathIn, usualOrganization } from "./organization.tsx";
 import { MENU, OWN_MENU, SignInAgain } from "./pages.ts";
 import { changesInProgress, me, renewal, signOut } from "./session.ts";
 import { Boundary } from "./ui/boundary.tsx";
@@ -184,7 +184,7 @@ export function Shell({ children }: { children: ComponentChildren }) {
 			<a class="skip" href="#main">
 				Skip to content
 			</a>
-			<Side organization={organizationIn(path) ?? me.value?.organization?.id} />
+			<Side organization={organizationIn(path) ?? (me.value && usualOrganization(me.value))} />
 			<main id="main" tabIndex={-1}>
 				<Boundary path={path}>{children}</Boundary>
 			</main>
