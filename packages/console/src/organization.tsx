@@ -97,7 +97,7 @@ export function useLeave() {
 	return async () => {
 		const isSure = await confirm({
 			title: `Leave ${organization.name}?`,
-			text: "You lose access immediately. To return, you need an invite.",
+			text: "You lose access immediately, and your API keys no longer work in it. To return, you need an invite.",
 			action: "Leave organization",
 		});
 		if (!isSure) return;

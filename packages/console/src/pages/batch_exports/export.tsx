@@ -7,8 +7,8 @@ import { usePolling } from "../../polling.ts";
 import { api } from "../../session.ts";
 import { SecondaryButton } from "../../ui/button.tsx";
 import { confirm } from "../../ui/dialog.tsx";
-import { Problem, Show, say } from "../../ui/feedback.tsx";
-import { PageView, Tabs } from "../../ui/page.tsx";
+import { say } from "../../ui/feedback.tsx";
+import { LoadedPage, PageView, Tabs } from "../../ui/page.tsx";
 import { Backfills } from "./backfills.tsx";
 import { BUSY_MS, IDLE_MS } from "./intervals.ts";
 import { ExportLog } from "./log.tsx";
@@ -135,17 +135,11 @@ export default function ExportPage() {
 	const at = { organization: organization.id, id };
 	const loaded = useLoad((signal) => api.batchExports.get(at, { signal }), Object.values(at));
 	const { reload, refresh } = loaded;
-	if (loaded.error && !loaded.data)
-		return (
-			<PageView title="Batch export" above={[[to("batch_exports"), "Batch exports"]]}>
-				<Problem error={loaded.error} retry={reload} />
-			</PageView>
-		);
 	return (
-		<Show of={loaded}>
+		<LoadedPage of={loaded} title="Batch export" above={[[to("batch_exports"), "Batch exports"]]}>
 			{(of) => (
 				<Export opened={{ of, at, path: to(`batch_exports/${id}`), reload, refresh }} tab={tab} />
 			)}
-		</Show>
+		</LoadedPage>
 	);
 }

@@ -243,6 +243,7 @@ export default function WebhookPage() {
 	return (
 		<OneForAdmins
 			title="Webhook"
+			above={["webhooks", "Webhooks"]}
 			text="Webhooks receive events of all projects, including private ones."
 			get={(parameters, options) => api.webhooks.get(parameters, options)}
 		>

@@ -30,7 +30,7 @@ function Actions({ member, onChange, reload }: Changes & { member: Member }) {
 	async function remove() {
 		const isSure = await confirm({
 			title: `Remove ${name}?`,
-			text: "This person immediately loses access to the organization and all its projects. Invites that they sent stop working.",
+			text: "This person immediately loses access to the organization and all its projects. Their API keys no longer work in it, and invites that they sent stop working.",
 			action: "Remove member",
 		});
 		if (!isSure) return;
@@ -144,6 +144,9 @@ function ChangeLevel({
 				onChanged();
 			}}
 		>
+			{member.level >= 15 && (
+				<p>An owner can't be removed. To remove {name}, first choose another level.</p>
+			)}
 			<LevelChoice chosen={member.level} />
 		</FormDialog>
 	);
