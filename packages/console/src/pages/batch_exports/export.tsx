@@ -9,6 +9,8 @@ import { SecondaryButton } from "../../ui/button.tsx";
 import { confirm } from "../../ui/dialog.tsx";
 import { say } from "../../ui/feedback.tsx";
 import { LoadedPage, PageView, Tabs } from "../../ui/page.tsx";
+import { Time } from "../../ui/values.tsx";
+import { ObjectActivity } from "../events/object_activity.tsx";
 import { Backfills } from "./backfills.tsx";
 import { BUSY_MS, IDLE_MS } from "./intervals.ts";
 import { ExportLog } from "./log.tsx";
@@ -29,11 +31,14 @@ import { Unpause } from "./unpause.tsx";
 const Settings = lazy(() => import("./settings.tsx"));
 const Metrics = lazy(() => import("./metrics.tsx"));
 
+const Activity = ({ of }: Opened) => <ObjectActivity scope="BatchExport" id={of.id} />;
+
 const TABS = [
 	["", "Runs", Runs],
 	["backfills", "Backfills", Backfills],
 	["log", "Log", ExportLog],
 	["metrics", "Metrics", Metrics],
+	["activity", "Activity", Activity],
 	["settings", "Settings", Settings],
 ] as const;
 
@@ -58,7 +63,36 @@ async function pause({ of, at, reload }: Opened) {
 	say("The export is paused.");
 }
 
-function Head({ of, path, isFirst }: Opened & { isFirst: boolean }) {
+/** Who paused the export, or why the service did. */
+function Paused({ of, at }: Pick<Opened, "of" | "at">) {
+	const loaded = useLoad(
+		(signal) =>
+			api.activityLog.list(
+				{
+					organization: at.organization,
+					scope: "BatchExport",
+					item_id: of.id,
+					activity: "paused",
+					limit: 1,
+				},
+				{ signal },
+			),
+		[of.id, of.last_paused_at],
+	);
+	const [entry] = loaded.data?.results ?? [];
+	if (!entry) return null;
+	const { user, detail } = entry;
+	return (
+		<p>
+			Paused <Time value={of.last_paused_at} isRelative />{" "}
+			{user
+				? `by ${user.first_name || user.email}.`
+				: `by the service: ${detail.trigger?.reason ?? "its last runs failed."}`}
+		</p>
+	);
+}
+
+function Head({ of, at, path, isFirst }: Opened & { isFirst: boolean }) {
 	const { organization } = useOrganization();
 	const project = organization.teams.find(({ id }) => id === of.team_id);
 	const place = placeOf(of.destination);
@@ -77,6 +111,7 @@ function Head({ of, path, isFirst }: Opened & { isFirst: boolean }) {
 				</span>
 			</p>
 			<Squares of={of} path={path} />
+			{of.paused && <Paused of={of} at={at} />}
 			{failure && !isFirst && (
 				<div class="problem export-failure">
 					<p>

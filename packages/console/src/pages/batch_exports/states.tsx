@@ -1,8 +1,9 @@
 /** Names and colours of runs and exports. */
+import { Fragment } from "preact";
 import type { BatchExport, BatchExportRun } from "tenantry-client";
 import type { Reloading } from "../../load.ts";
 import { Badge, type Mood } from "../../ui/values.tsx";
-import { boundaryBefore, LENGTHS } from "./windows.ts";
+import { boundaryBefore, LENGTHS, windowsIn } from "./windows.ts";
 
 /** The export of a page, with the functions that load it again. */
 export type Opened = {
@@ -61,6 +62,11 @@ export const sayRange = ({ start, end }: { start: number; end: number }) =>
 
 const utc = (moment: string) => moment.slice(0, 16).replace("T", " ");
 
+/** Whether a run is of the schedule or of a backfill. */
+export const Kind = ({ run }: { run: BatchExportRun }) => (
+	<>{run.backfill_id === null ? "Scheduled" : "Backfill"}</>
+);
+
 export const Window = ({ run }: { run: BatchExportRun }) => (
 	<span title={`${utc(run.data_interval_start)} to ${utc(run.data_interval_end)} UTC`}>
 		{sayWindow(run)}
@@ -73,25 +79,45 @@ export const WindowInUtc = ({ run }: { run: BatchExportRun }) => (
 	</>
 );
 
+/** Returns how many windows lie between a scheduled run and the next one. */
+function missingBefore(of: BatchExport, run: BatchExportRun, earlier: BatchExportRun | undefined) {
+	if (run.backfill_id !== null || !earlier || earlier.backfill_id !== null) return 0;
+	const [start, end] = [earlier.data_interval_end, run.data_interval_start].map(Date.parse);
+	return windowsIn(of.interval, start ?? 0, end ?? 0);
+}
+
+/** The latest runs, and holes where scheduled windows have none. */
 export function Squares({ of, path }: { of: BatchExport; path: string }) {
 	if (of.latest_runs.length === 0) return <span class="soft nowrap">No runs yet</span>;
+	const runs = [...of.latest_runs].reverse();
 	return (
 		<ul class="squares" aria-label="Latest runs, newest last">
-			{[...of.latest_runs].reverse().map((run) => {
+			{runs.map((run, i) => {
 				const [words, mood, mark] = RUNS[run.status];
+				const kind = run.backfill_id === null ? "" : ", backfill";
+				const missing = missingBefore(of, run, runs[i - 1]);
+				const gap = `No run for ${windows(missing)} before ${sayWindow(run)}`;
 				return (
-					<li key={run.id}>
-						<a
-							class={`square ${mood}`}
-							href={`${path}/runs/${run.id}`}
-							title={`${words}: ${sayWindow(run)}`}
-						>
-							<span aria-hidden="true">{mark}</span>
-							<span class="unseen">
-								{words}: {sayWindow(run)}
-							</span>
-						</a>
-					</li>
+					<Fragment key={run.id}>
+						{missing > 0 && (
+							<li class="square hole" title={gap}>
+								<span class="unseen">{gap}</span>
+							</li>
+						)}
+						<li>
+							<a
+								class={`square ${mood}`}
+								href={`${path}/runs/${run.id}`}
+								title={`${words}${kind}: ${sayWindow(run)}`}
+							>
+								<span aria-hidden="true">{mark}</span>
+								<span class="unseen">
+									{words}
+									{kind}: {sayWindow(run)}
+								</span>
+							</a>
+						</li>
+					</Fragment>
 				);
 			})}
 		</ul>
