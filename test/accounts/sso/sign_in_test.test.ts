@@ -31,7 +31,9 @@ async function run(home: Home, form: Record<string, string>) {
 	const callback = await signInAt(await begin(home, own, new URL(body.url).search), form);
 	const { headers } = await own.open(callback);
 	const [, token = ""] = /#tested=([\w-]{43})$/.exec(headers.get("location") ?? "") ?? [];
-	expect(headers.get("location")).toBe(`/console/${home.id}/domains/${home.domain_id}#tested=${token}`);
+	expect(headers.get("location")).toBe(
+		`/console/${home.id}/domains/${home.domain_id}#tested=${token}`,
+	);
 	return token;
 }
 

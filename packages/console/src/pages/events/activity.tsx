@@ -35,6 +35,7 @@ function PersonFilter({ change }: { change: ChangeFilters }) {
 				list="people"
 				aria-label="Person"
 				placeholder="Person"
+				title="To find someone who has left, enter their whole email address."
 				onInput={({ currentTarget }) => {
 					const { value } = currentTarget;
 					cancel();
@@ -43,6 +44,13 @@ function PersonFilter({ change }: { change: ChangeFilters }) {
 						currentTarget.value = "";
 						change({ user: person.uuid, offset: undefined });
 					} else if (value.trim()) delay(() => attempt(() => search(value)));
+				}}
+				onChange={({ currentTarget }) => {
+					const { value } = currentTarget;
+					// Only members are found above. Somebody who has left has only an address.
+					if (!value.includes("@")) return;
+					currentTarget.value = "";
+					change({ email: value.trim(), offset: undefined });
 				}}
 			/>
 			<datalist id="people">

@@ -8,7 +8,7 @@ import { Changes } from "./changes.tsx";
 import { GROUPS, typeOf, wordsOfType } from "./kinds.ts";
 
 /** The filters in the URL, which have the same names as in the API. */
-const NAMES = ["scope", "item_id", "user", "activity", "after", "before"] as const;
+const NAMES = ["scope", "item_id", "user", "email", "activity", "after", "before"] as const;
 
 type FilterName = (typeof NAMES)[number];
 export type ChangeFilters = (
@@ -97,14 +97,15 @@ export const columnsOf = (change: ChangeFilters, isOfOne = false): Column<Activi
  * Shows the filters that were set by clicking a name in the list, with buttons that remove them.
  */
 export function Chips({ entries }: { entries: ActivityEntry[] }) {
-	const [{ user, item_id }] = useQuery();
+	const [{ user, email, item_id }] = useQuery();
 	const person = entries.find((entry) => entry.user?.uuid === user)?.user;
 	const item = entries.find((entry) => entry.item_id === item_id);
-	return user || item_id ? (
+	return user || email || item_id ? (
 		<p class="row">
 			{user && (
 				<Chip name="user" words={`By ${person?.first_name || person?.email || "one person"}`} />
 			)}
+			{email && <Chip name="email" words={`By ${email}`} />}
 			{item_id && <Chip name="item_id" words={`About ${item?.detail.name ?? item_id}`} />}
 		</p>
 	) : null;
