@@ -77,6 +77,22 @@ inBrowser("the shell", (open) => {
 		});
 	});
 
+	test("times have their zone, and are in the user's or in UTC, in fields too", async () => {
+		const { path } = await newOrganization();
+		const page = await open(`${path}/activity`, { timezoneId: "Asia/Kolkata" });
+		await page.getByLabel("From").fill("2026-01-02T10:00");
+		await expect.poll(() => page.url()).toContain("after=2026-01-02T04%3A30%3A00.000Z");
+		const when = page.locator("tbody time").first();
+		await expect.poll(() => when.innerText()).toMatch(/, \d+:\d\d [AP]M GMT\+5:30$/);
+		await page.getByRole("button", { name: "Show times in UTC" }).click();
+		await expect.poll(() => when.innerText()).toMatch(/, \d+:\d\d [AP]M UTC$/);
+		expect(await page.getByLabel("From").inputValue()).toBe("2026-01-02T04:30");
+		await page.getByLabel("From").fill("2026-01-02T10:00");
+		await expect.poll(() => page.url()).toContain("after=2026-01-02T10%3A00%3A00.000Z");
+		await page.getByRole("button", { name: "Show local times" }).click();
+		await expect.poll(() => when.innerText()).toContain("GMT+5:30");
+	});
+
 	test("on a phone the menu opens and closes with the keyboard, and closes when a page opens", async () => {
 		const { path } = await newOrganization();
 		const page = await open(`${path}/members`);

@@ -1,4 +1,4 @@
-import { BookOpen, ChevronsUpDown, type IconNode, LogOut, Plus } from "lucide";
+import { BookOpen, ChevronsUpDown, Clock, type IconNode, LogOut, Plus } from "lucide";
 import type { ComponentChildren } from "preact";
 import { useEffect, useId, useRef, useState } from "preact/hooks";
 import { useLocation } from "preact-iso/router";
@@ -11,6 +11,7 @@ import { Button } from "./ui/button.tsx";
 import { mayDiscard } from "./ui/dialog.tsx";
 import { useDismiss } from "./ui/dismiss.ts";
 import { Icon } from "./ui/icon.tsx";
+import { isUtc, setUtc } from "./ui/zone.ts";
 
 /** An entry of the menu. It is marked if its page or a page below it is open. */
 function Entry({
@@ -86,6 +87,12 @@ function Switch({ current }: { current: string | undefined }) {
 	);
 }
 
+async function switchZone() {
+	if (!(await mayDiscard())) return;
+	setUtc(!isUtc);
+	location.reload();
+}
+
 function Menu({ organization }: { organization: string | undefined }) {
 	return (
 		<nav aria-label="Pages">
@@ -123,6 +130,12 @@ function Menu({ organization }: { organization: string | undefined }) {
 							<Icon of={BookOpen} />
 							Documentation
 						</a>
+					</li>
+					<li>
+						<Button class="plain" onPress={switchZone}>
+							<Icon of={Clock} />
+							{isUtc ? "Show local times" : "Show times in UTC"}
+						</Button>
 					</li>
 					<li>
 						<Button class="plain" onPress={async () => (await mayDiscard()) && signOut()}>

@@ -3,6 +3,7 @@ import { Fragment } from "preact";
 import type { BatchExport, BatchExportRun } from "tenantry-client";
 import type { Reloading } from "../../load.ts";
 import { Badge, type Mood } from "../../ui/values.tsx";
+import { TIME } from "../../ui/zone.ts";
 import { boundaryBefore, LENGTHS, windowsIn } from "./windows.ts";
 
 /** The export of a page, with the functions that load it again. */
@@ -50,15 +51,13 @@ export const hasEnded = ({ finished_at }: BatchExportRun) => finished_at !== nul
 export const hasFailed = ({ status }: BatchExportRun) =>
 	status === "Failed" || status === "FailedRetryable";
 
-const WINDOW_DATE = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
-
-/** Formats the window of a run in the user's time zone. */
+/** Formats the window of a run in the zone of the console. */
 export const sayWindow = ({ data_interval_start, data_interval_end }: BatchExportRun) =>
-	WINDOW_DATE.formatRange(new Date(data_interval_start), new Date(data_interval_end));
+	TIME.formatRange(new Date(data_interval_start), new Date(data_interval_end));
 
-/** Formats a range in the user's time zone. */
+/** Formats a range in the zone of the console. */
 export const sayRange = ({ start, end }: { start: number; end: number }) =>
-	WINDOW_DATE.formatRange(new Date(start), new Date(end));
+	TIME.formatRange(new Date(start), new Date(end));
 
 const utc = (moment: string) => moment.slice(0, 16).replace("T", " ");
 
