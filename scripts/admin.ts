@@ -57,6 +57,11 @@ const COMMANDS: Record<string, Command> = {
 		does: "List the newest users: 100, or the number in --limit.",
 		options: { limit: text },
 	},
+	"domain verify": {
+		usage: "DOMAIN",
+		does: "Verify a domain without its DNS record, for example in a private network.",
+		argument: "domain",
+	},
 	"domain enforce": {
 		usage: "DOMAIN --sso saml|oidc|google-oauth2|github|gitlab",
 		does: "Require that everyone with an address of the domain signs in in this way, although no admin has tested it. Ends their other sessions.",

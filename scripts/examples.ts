@@ -93,8 +93,10 @@ await people.projectMembers(record, uuid);
 await people.notifications(record, uuid);
 await people.projects(record, "", project);
 await people.projects(record, "Organization", project);
-await people.domains(record, (domain, challenge) =>
-	texts.set(`_tenantry-challenge.${domain}`, challenge),
+const atProvider = await people.domains(
+	record,
+	(domain, challenge) => texts.set(`_tenantry-challenge.${domain}`, challenge),
+	server.url,
 );
 await people.keys(record);
 await people.serviceAccounts(record);
@@ -106,8 +108,8 @@ await exports(record, "Project", `${peerUrl}/slow`);
 await plugins(record);
 await record.record("listActivity", { parameters: { scope: "Domain", activity: "created" } });
 await record.record("listProjectActivity", { parameters: { scope: "BatchExport", limit: 2 } });
-await passkeys(record, APP_URL);
 const secrets = [
+	...(await passkeys(record, APP_URL)),
 	...(await twoFactor(record)),
 	...(await signIn(record, "analyst@example.com", work)),
 ];
@@ -118,6 +120,7 @@ const normalize = normalizer({
 	keys: keysIn(JSON.stringify([key, record.examples])),
 	texts: [
 		...secrets,
+		...atProvider,
 		[server.url, APP_URL],
 		[`${peerUrl}/slow`, "https://receiver.example.com/events"],
 		[`${peerUrl}/webhook`, "https://receiver.example.com/webhook"],

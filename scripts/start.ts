@@ -221,6 +221,7 @@ To use the console, open this link in a browser. It signs you in:
 
   ${url}/console#key=${key}
 
+To try single sign-on, run a provider: npm run provider (${url}/docs/sign-on#a-provider-to-try-with)
 The documentation is at ${url}/docs, and you can try every operation at ${url}/docs/reference.
 KEY is an API key of ${EMAIL} with all scopes.${id ? " ID is an hourly export of sample events to R2. Its log lists the files:" : ""}
 ${

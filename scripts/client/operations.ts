@@ -23,7 +23,6 @@ const OTHER_RESOURCES: Record<string, string> = {
 	ScimRequest: "scimRequests",
 	SignIn: "signIn",
 	Session: "sessions",
-	OtherSession: "sessions",
 	Service: "service",
 	Health: "health",
 };

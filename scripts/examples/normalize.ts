@@ -13,8 +13,9 @@ const HOUR = Date.parse("2026-11-02T10:00:00.000Z");
 const UUID = /\b[\da-f]{8}-[\da-f]{4}-([\da-f])[\da-f]{3}-[\da-f]{4}-[\da-f]{12}\b/g;
 const TIME = /\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/g;
 const DAY = /^\d{4}-\d\d-\d\d$/;
-const KEY = /\btnt_[0-9A-Za-z]{43}_[0-9A-Za-z]{6}\b/g;
-const MASK = /tnt_…[0-9A-Za-z]{4}/g;
+/** Keys and tokens for SCIM. */
+const KEY = /\btnt_(?:scim_)?[0-9A-Za-z]{43}_[0-9A-Za-z]{6}\b/g;
+const MASK = /tnt_(?:scim_)?…[0-9A-Za-z]{4}/g;
 const CURSOR = /(?<=[?&]cursor=)[\w-]+/g;
 /** The duration of a run in its log. */
 const DURATION = /(?<= bytes?, )[\d.]+ seconds?/g;
@@ -25,13 +26,15 @@ const DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 const base62 = (n: number, length: number): string =>
 	length === 0 ? "" : base62(Math.floor(n / 62), length - 1) + DIGITS.charAt(n % 62);
 
+const prefixOf = (key: string) => key.replace(/[^_]+_[^_]+$/, "");
+
 /** Returns a key that doesn't exist, with a valid checksum (docs/keys.md#personal-api-keys). */
-function exampleKey(n: number) {
-	const body = `tnt_${"Example".repeat(5)}${String(n).padStart(8, "0")}`;
+function exampleKey(n: number, key: string) {
+	const body = `${prefixOf(key)}${"Example".repeat(5)}${String(n).padStart(8, "0")}`;
 	return `${body}_${base62(crc32(body), 6)}`;
 }
 
-const maskOf = (key: string) => `tnt_…${key.slice(-4)}`;
+const maskOf = (key: string) => `${prefixOf(key)}…${key.slice(-4)}`;
 
 const exampleToken = (n: number) => `example-token-${String(n).padStart(29, "0")}`;
 
@@ -61,7 +64,7 @@ export function normalizer({ texts, steps, keys }: Options) {
 	const hour = Math.floor(start / HOUR_MS) * HOUR_MS;
 	const masks = new Map<string, string>();
 	const key = numbered((n, value) => {
-		const example = exampleKey(n);
+		const example = exampleKey(n, value);
 		masks.set(maskOf(value), maskOf(example));
 		return example;
 	});
@@ -112,6 +115,8 @@ export function normalizer({ texts, steps, keys }: Options) {
 		if (typeof value === "string") return string(value);
 		// A duration.
 		if (name === "seconds" && typeof value === "number") return 1.5;
+		// Times in tokens of providers.
+		if (name === "iat" || name === "exp") return HOUR / 1000;
 		if (Array.isArray(value)) return value.map((item) => normalize(item));
 		if (typeof value !== "object" || value === null) return value;
 		return Object.fromEntries(

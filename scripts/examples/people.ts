@@ -1,5 +1,7 @@
 /** The examples of organizations, people, keys, domains and projects. */
 import type { Recorder } from "./recorder.ts";
+import { scim } from "./scim.ts";
+import { singleSignOn } from "./sso.ts";
 
 const tokenOf = (url: string | null | undefined) => String(url).split("/").at(-1) ?? "";
 
@@ -102,11 +104,18 @@ export async function notifications({ record, refuse }: Recorder, uuid: string) 
 	await record("getNotifications");
 }
 
-/** @param publish adds a TXT record to the DNS */
+/**
+ * Records a domain and its single sign-on.
+ * @param publish adds a TXT record to the DNS
+ * @param url the URL of the service
+ * @returns replacements
+ */
 export async function domains(
-	{ record, refuse }: Recorder,
+	recorder: Recorder,
 	publish: (domain: string, challenge: string) => void,
+	url: string,
 ) {
+	const { record, refuse } = recorder;
 	const domain = "example.com";
 	const { id, verification_challenge } = await record("createDomain", { body: { domain } });
 	await refuse("createDomain", 400, { body: {} });
@@ -134,7 +143,10 @@ export async function domains(
 	await record("startSaml", ofDomain);
 	const form = new URLSearchParams({ SAMLResponse: "PHNhbWxwOlJlc3BvbnNlLz4=" });
 	await record("acceptSamlResponse", { ...ofDomain, body: form });
+	await scim(recorder, String(id), `${url}/scim/v2/${id}`);
+	const replacements = await singleSignOn(recorder, String(id), "admin@example.com");
 	await record("deleteDomain", { parameters });
+	return replacements;
 }
 
 export async function keys({ record, refuse }: Recorder) {

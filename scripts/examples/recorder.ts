@@ -17,6 +17,7 @@ const Answer = z.looseObject({
 	verification_challenge: z.string().optional(),
 	secret: z.string().nullish(),
 	recovery_codes: z.array(z.string()).nullish(),
+	url: z.string().nullish(),
 	user: z.looseObject({ uuid: z.string().optional() }).nullish(),
 	personal_api_key: z.looseObject({ value: z.string() }).nullish(),
 	results: z
@@ -97,6 +98,8 @@ export function recorder(url: string, defaultKey: string, defaults: Values) {
 		const type = response.headers.get("content-type") ?? "";
 		return {
 			status: response.status,
+			/** The cookie that the response sets, as a header of later requests. */
+			cookie: response.headers.getSetCookie()[0]?.split(";")[0],
 			parameters: {
 				...Object.fromEntries(names.map((name) => [name, values[name] ?? ""])),
 				...parameters,
@@ -113,7 +116,7 @@ export function recorder(url: string, defaultKey: string, defaults: Values) {
 	/** Sends a request that must succeed. The first success of an operation is its example. */
 	async function record(id: string, request: Request = {}) {
 		steps.push(Date.now());
-		const { status, parameters, answer } = await send(id, request);
+		const { status, cookie, parameters, answer } = await send(id, request);
 		if (status >= 400) throw new Error(`${id}: ${status} ${JSON.stringify(answer)}`);
 		const body =
 			request.body instanceof URLSearchParams ? Object.fromEntries(request.body) : request.body;
@@ -125,7 +128,7 @@ export function recorder(url: string, defaultKey: string, defaults: Values) {
 				errors: examples[id]?.errors ?? {},
 			};
 		succeeded.add(id);
-		return Answer.safeParse(answer).data ?? {};
+		return { ...Answer.safeParse(answer).data, cookie };
 	}
 
 	/** Sends a request that must return an error, and records it. */

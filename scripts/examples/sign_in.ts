@@ -11,11 +11,13 @@ type Replacements = [from: string, to: string][];
 
 const SECRET = "JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP";
 
-/** Returns the replacements for a second factor and its codes. */
-const replace = (secret: string, code: string, codes: string[]): Replacements => [
+/** A code of an app with this secret. */
+const CODE = "287082";
+
+/** Returns the replacements for a second factor and its recovery codes. */
+const replace = (secret: string, codes: string[] | null | undefined): Replacements => [
 	[secret, SECRET],
-	[code, "287082"],
-	...codes.map((code, i): [string, string] => [code, `k7m2q-x9d${i}t`]),
+	...(codes ?? []).map((code, i): [string, string] => [code, `k7m2q-x9d${i}t`]),
 ];
 
 const secretOf = ({ secret }: { secret?: string | null | undefined }) => secret ?? "";
@@ -35,8 +37,9 @@ export async function twoFactor({ record, refuse }: Recorder): Promise<Replaceme
 	const [third = ""] = replaced.recovery_codes ?? [];
 	await record("disableTwoFactor", { parameters, body: { code: third } });
 	return [
-		...replace(secret, code, confirmed.recovery_codes ?? []),
-		...replace(secret, code, replaced.recovery_codes ?? []),
+		[code, CODE],
+		...replace(secret, confirmed.recovery_codes),
+		...replace(secret, replaced.recovery_codes),
 	];
 }
 
@@ -52,6 +55,18 @@ async function tokenIn(folder: string) {
 		await sleep(200);
 	}
 	throw new Error(`No mail below ${folder} has a link.`);
+}
+
+const BROWSER = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0";
+
+/** Records the sessions of the user whose session is in a cookie. At the end, there is none. */
+async function sessions(record: Recorder["record"], cookie: string) {
+	const headers = { cookie, "sec-fetch-site": "same-origin" };
+	const parameters = { uuid: "@me" };
+	const { results = [] } = await record("listSessions", { parameters, headers, key: null });
+	await record("endOtherSessions", { parameters, headers, key: null });
+	const one = { ...parameters, id: String(results[0]?.id) };
+	await record("endSession", { parameters: one, headers, key: null });
 }
 
 /**
@@ -73,12 +88,14 @@ export async function signIn(
 	await refuse("beginSignInTwoFactor", 400, { body: { token: "unknown" }, key: null });
 	const secret = secretOf(await record("beginSignInTwoFactor", { body: { token }, key: null }));
 	const code = new TOTP({ secret }).generate();
-	const { recovery_codes = [] } = await record("completeSignIn", {
+	const { recovery_codes, cookie = "" } = await record("completeSignIn", {
 		body: { token, code },
+		headers: { "user-agent": BROWSER },
 		key: null,
 	});
+	await sessions(record, cookie);
 	await record("updateOrganization", { parameters, body: { enforce_2fa: null } });
-	return replace(secret, code, recovery_codes ?? []);
+	return [[code, CODE], ...replace(secret, recovery_codes)];
 }
 
 const Creation = z.object({ challenge: z.string(), user: z.object({ id: z.string() }) });
@@ -89,7 +106,10 @@ const Challenge = z.object({ challenge: z.string() });
  * Records the passkeys of the caller. At the end, the caller has none.
  * @param origin the service's URL, to which passkeys are bound
  */
-export async function passkeys({ record, refuse }: Recorder, origin: string) {
+export async function passkeys(
+	{ record, refuse }: Recorder,
+	origin: string,
+): Promise<Replacements> {
 	const site = { origin, rp_id: new URL(origin).hostname };
 	const parameters = { uuid: "@me" };
 	const authenticator = await newAuthenticator();
@@ -97,7 +117,9 @@ export async function passkeys({ record, refuse }: Recorder, origin: string) {
 	const credential = await authenticator.register(options, site);
 	const body = { name: "Laptop", credential };
 	await refuse("createPasskey", 400, { parameters, body: { ...body, name: "" } });
-	const { id } = await record("createPasskey", { parameters, body });
+	const { id, recovery_codes } = await record("createPasskey", { parameters, body });
+	const [code = ""] = recovery_codes ?? [];
+	const secret = secretOf(await record("beginTwoFactor", { parameters, body: { code } }));
 	const one = { ...parameters, id: String(id) };
 	await record("listPasskeys", { parameters });
 	await record("getPasskey", { parameters: one });
@@ -108,4 +130,5 @@ export async function passkeys({ record, refuse }: Recorder, origin: string) {
 	const toRemove = Challenge.parse(await record("challengePasskey", { parameters }));
 	const passkey = await authenticator.use(toRemove, site);
 	await record("removePasskey", { parameters: one, body: { passkey } });
+	return replace(secret, recovery_codes);
 }

@@ -49,6 +49,7 @@ function configure(issuer: string, people: Map<string, Person>) {
 			profile: ["given_name", "family_name"],
 		},
 		features: { devInteractions: { enabled: false } },
+		ttl: { AccessToken: 600, Grant: 600, IdToken: 600, Interaction: 600, Session: 600 },
 		pkce: { required: () => true },
 		cookies: { keys: ["the-key-of-nobody"] },
 		interactions: { url: (_, { uid }) => `/interaction/${uid}` },

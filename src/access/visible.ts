@@ -1,4 +1,4 @@
-import { and, type Column, type SQL, sql } from "drizzle-orm";
+import { and, type Column, eq, type SQL, sql } from "drizzle-orm";
 import type { Key } from "../auth/keys.ts";
 import { contains } from "../db/contains.ts";
 import { ADMIN } from "../db/levels.ts";
@@ -189,3 +189,11 @@ export const currentProject = (user_id: number | SQL<number>): SQL<number> => {
       where ${projects.id} = ${users.current_project_id} and ${isCandidate}),
     (select ${projects.id} from ${projects} where ${isCandidate} order by ${projects.id} limit 1))`;
 };
+
+/** SQL condition on `users`: the caller, if a path names them by `@me` or their own uuid. */
+export const isCaller = ({ key }: TenantSql, uuid: string) =>
+	and(eq(users.id, key.user_id), uuid === "@me" ? undefined : eq(users.uuid, uuid.toLowerCase()));
+
+/** Selects the caller, unless `uuid` is somebody else's. */
+export const selectCaller = (tenant: TenantSql, uuid: string) =>
+	tenant.db.select({ id: users.id }).from(users).where(isCaller(tenant, uuid));

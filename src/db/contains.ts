@@ -94,3 +94,9 @@ export const startsWith = (text: SQL | Column, needle: string): SQL =>
 		positions(text, needle).map((position) => sql`${position} = 1`),
 		sql` or `,
 	)})`;
+
+/** SQL condition: `text` is `other`, ignoring case like `contains`. */
+export function equals(text: SQL | Column, other: string): SQL {
+	const lengths = spellingsOf(other).map((spelling) => Array.from(spelling).length);
+	return sql`(${startsWith(text, other)} and length(${text}) in ${lengths})`;
+}

@@ -5,14 +5,24 @@ import { retry } from "../access/retry.ts";
 import { commit } from "../access/unit_of_work.ts";
 import { whyIncomplete } from "../accounts/domains/connections.ts";
 import { endSessions } from "../accounts/domains/enforcement.ts";
+import { nextRecheck } from "../accounts/domains/recheck.ts";
 import { assertExists } from "../db/assertion.ts";
 import { changes, isUnchanged } from "../db/changes.ts";
+import { now } from "../db/now.ts";
 import { domains } from "../db/schema/domains.ts";
 import { byOperator } from "./entries.ts";
 import { OperatorError, required } from "./errors.ts";
 import type { domain, domainEnforce } from "./shape.ts";
 
 type Row = typeof domains.$inferSelect;
+
+async function find(env: Env, name: string) {
+	const db = drizzle(env.DB);
+	const [found] = await db.select().from(domains).where(eq(domains.domain, name));
+	const row = required(found, "domain with this name");
+	const byId = and(eq(domains.organization_id, row.organization_id), eq(domains.id, row.id));
+	return { db, row, byId };
+}
 
 /** Changes how people of a domain have to sign in, in one transaction (docs/sign-on.md#enforcement). */
 async function setEnforcement(
@@ -21,12 +31,9 @@ async function setEnforcement(
 	sso_enforcement: string,
 	check: (row: Row) => void,
 ) {
-	const db = drizzle(env.DB);
-	const [found] = await db.select().from(domains).where(eq(domains.domain, name));
-	const row = required(found, "domain with this name");
+	const { db, row, byId } = await find(env, name);
 	check(row);
 	const changed = changes(row, { sso_enforcement });
-	const byId = and(eq(domains.organization_id, row.organization_id), eq(domains.id, row.id));
 	const isLifted = sso_enforcement === "";
 	if (changed.length > 0)
 		await commit(env, db, {
@@ -65,3 +72,25 @@ export const enforce = (env: Env, { domain, sso }: z.infer<typeof domainEnforce>
 /** Lets people of a domain sign in in any way again. */
 export const liftEnforcement = (env: Env, { domain: name }: z.infer<typeof domain>) =>
 	retry(() => setEnforcement(env, name, "", () => {}));
+
+/** Verifies a domain without its DNS record, such as one of a private network. */
+export const verify = (env: Env, { domain: name }: z.infer<typeof domain>) =>
+	retry(async () => {
+		const { db, row, byId } = await find(env, name);
+		const set = { verified_at: now(), recheck_at: nextRecheck(Date.now()) };
+		if (row.verified_at === null)
+			await commit(env, db, {
+				checks: [assertExists(db, domains, isUnchanged(domains, row))],
+				changes: [db.update(domains).set(set).where(byId)],
+				entries: [
+					byOperator({
+						scope: "Domain",
+						activity: "verified",
+						item_id: row.id,
+						name,
+						organization: row.organization_id,
+					}),
+				],
+			});
+		return { domain: name, is_verified: true };
+	});

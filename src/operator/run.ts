@@ -21,6 +21,7 @@ const commands = new Map([
 	["user deactivate", command(shapes.user, queries.deactivateUser)],
 	["user reset-two-factor", command(shapes.user, queries.resetTwoFactor)],
 	["user list", command(shapes.list, queries.listUsers)],
+	["domain verify", command(shapes.domain, domains.verify)],
 	["domain enforce", command(shapes.domainEnforce, domains.enforce)],
 	["domain lift-enforcement", command(shapes.domain, domains.liftEnforcement)],
 	["organization set", command(shapes.organizationSet, queries.setOrganization)],

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { SSO_ENFORCEMENTS } from "../accounts/domains/shape.ts";
+import { METHODS } from "../accounts/domains/connections.ts";
 import { create as newKey } from "../accounts/personal_api_keys/shape.ts";
 import { email, name, set, text, uuid } from "../http/fields.ts";
 
@@ -27,7 +27,7 @@ export const organizationSet = z.object({
 /** Options of commands about the domain with this name. */
 export const domain = z.object({ domain: text(128).min(1) });
 export const domainEnforce = domain.extend({
-	sso: z.enum(SSO_ENFORCEMENTS).exclude([""]),
+	sso: z.enum(METHODS),
 });
 export const list = z.object({
 	limit: z.coerce.number().int().min(1).max(1000).default(100),

@@ -44,13 +44,17 @@ beforeAll(async () => {
 const ask = (
 	{ method, path, body }: Route,
 	key?: string,
-	{ env: other, at = home }: { env?: Partial<Env>; at?: World } = {},
+	{
+		env: other,
+		at = home,
+		headers,
+	}: { env?: Partial<Env>; at?: World; headers?: Record<string, string> } = {},
 ) =>
 	call(method, address(path, at), {
 		key,
 		...(other && { env: other }),
 		...(body && { body: body(at) }),
-		headers: { "cf-connecting-ip": v7() },
+		headers: { "cf-connecting-ip": v7(), ...headers },
 	});
 
 /** Changes the row of a key in D1, but neither KV nor the isolate's cache. */
@@ -81,7 +85,7 @@ const isOfTenant = ({ path }: Route) => /^\/api\/(organizations|projects)\/:/.te
 // Authentication and the guard decide the same for all routes. So each route is only asked whether
 // they run, and with which scope and tenant; the other cases below are for a few routes.
 describe.each(titled(guarded))("%s", (_, route) => {
-	test("requires a key with its scope", async () => {
+	test("requires a key with its scope, and none in the cookie for pages of other sites", async () => {
 		const unauthenticated = await ask(route);
 		expect(unauthenticated).toMatchObject({
 			status: 401,
@@ -91,6 +95,10 @@ describe.each(titled(guarded))("%s", (_, route) => {
 			},
 		});
 		expect(unauthenticated.headers.get("www-authenticate")).toBe("Bearer");
+		for (const site of [{ "sec-fetch-site": "same-site" }, { origin: "https://evil.test" }]) {
+			const headers = { cookie: `__Host-tenantry=${home.key}`, ...site };
+			expect((await ask(route, undefined, { headers })).status).toBe(401);
+		}
 		expect(await ask(route, await keyWithout(route.scope))).toMatchObject(
 			forbidden(`API key missing required scope '${route.scope}'`),
 		);

@@ -18,7 +18,7 @@ withBrowser("the documentation", (newPage) => {
 	/** A page in a new browser session, and what is wrong with it. */
 	async function open({ width, colorScheme }: Look) {
 		const page = await newPage({ viewport: { width, height: 800 }, colorScheme });
-		const wrong = problemsOf(page, url);
+		const wrong = problemsOf(page, [url]);
 		const visit = async (path: string) => {
 			const response = await page.goto(`${url}${path}`);
 			return response?.status();

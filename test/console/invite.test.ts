@@ -44,7 +44,7 @@ withBrowser("the page of an invite", (newPage) => {
 			viewport,
 			permissions: ["clipboard-read", "clipboard-write"],
 		});
-		const wrong = problemsOf(page, link, /404/);
+		const wrong = problemsOf(page, [link], /404/);
 		await page.goto(link);
 		expect(await page.textContent("h1")).toBe("Join My organization");
 		expect(await page.inputValue("[name=first_name]")).toBe("Ada");

@@ -247,6 +247,9 @@ inBrowser("the settings", (open) => {
 		const page = await open(`${path}/settings`);
 		await page.getByLabel("API keys must expire").check();
 		await page.getByLabel("Name").fill("Renamed Ltd");
+		expect(await page.getByLabel("Unused sessions end after").inputValue()).toBe("720");
+		await page.getByLabel("Unused sessions end after").selectOption("30 minutes");
+		await page.getByLabel("Sessions end after", { exact: true }).selectOption("12 hours");
 		await checkLooks(page, "overview-settings");
 		await page.getByLabel("Logo").fill("no uuid");
 		await button(page, "Save").click();
@@ -258,6 +261,8 @@ inBrowser("the settings", (open) => {
 		expect(await client.organizations.get({ id: organization.id })).toMatchObject({
 			name: "Renamed Ltd",
 			keys_must_expire: true,
+			session_idle_minutes: 30,
+			session_max_minutes: 720,
 			enforce_2fa: null,
 			is_member_join_email_enabled: true,
 		});

@@ -34,7 +34,7 @@ const button = (page: Page, name: string) => page.getByRole("button", { name, ex
 /** Opens the mailed link of a user. */
 async function follow(page: Page, email: string, before?: string) {
 	await page.getByLabel("Email address").fill(email);
-	await button(page, "Send link").click();
+	await button(page, "Continue").click();
 	await page.getByText("Check your mail.").waitFor();
 	const link = await linkTo(email, before);
 	await page.goto(link);

@@ -2,8 +2,9 @@ import { randomUUID } from "node:crypto";
 import type { Page } from "playwright-core";
 import { expect, inject, test } from "vitest";
 import { problemOf } from "../../packages/console/src/pages/sign_in/problems.ts";
+import { CLIENT } from "../../scripts/provider/oidc.ts";
 import { PROBLEMS } from "../../src/accounts/sso/problems.ts";
-import { checkLooks, inBrowser, newOrganization } from "./support/browser.ts";
+import { checkLooks, inBrowser, newMember, newOrganization } from "./support/browser.ts";
 
 const button = (page: Page, name: string) => page.getByRole("button", { name });
 
@@ -11,14 +12,14 @@ const button = (page: Page, name: string) => page.getByRole("button", { name });
 const NOBODY = "http://127.0.0.1:9";
 
 /** A new organization with a verified domain that has an OpenID provider. */
-async function withProvider() {
+async function withProvider(oidc_issuer = NOBODY) {
 	const home = await newOrganization();
 	const domain = `acme-${randomUUID().slice(0, 8)}.example.com`;
 	const { id, verification_challenge } = await home.client.domains.create(home.at, {
 		domain,
-		oidc_issuer: NOBODY,
-		oidc_client_id: "tenantry",
-		oidc_client_secret: "secret",
+		oidc_issuer,
+		oidc_client_id: CLIENT.client_id,
+		oidc_client_secret: CLIENT.client_secret,
 	});
 	const record = `${inject("console").resolver}_tenantry-challenge.${domain}`;
 	await fetch(record, { method: "PUT", body: verification_challenge });
@@ -56,6 +57,29 @@ inBrowser("single sign-on", (open) => {
 		await page.getByText("Check your mail.").waitFor();
 	});
 
+	test("a new person signs in at the provider of the domain, and is a member then", async () => {
+		const { client, at, domain, id, organization, path } = await withProvider(
+			inject("console").provider,
+		);
+		await client.domains.update({ ...at, id }, { jit_provisioning_enabled: true });
+		const page = await open("/console/sign_in", { key: "" });
+		const email = `ada@${domain}`;
+		await page.getByLabel("Email address").fill(email);
+		await button(page, "Continue").click();
+		await page.getByRole("link", { name: "Continue with your organization" }).click();
+		await page.getByRole("heading", { name: "A provider to try" }).waitFor();
+		expect(await page.getByLabel("Email address").inputValue()).toBe(email);
+		await button(page, "Sign in").click();
+		await page.getByText("The link works once.").waitFor();
+		await page.getByRole("button", { name: "Sign in", exact: true }).click();
+		await page.waitForURL(`**${path}*`);
+		const { results } = await client.members.list({ organization: organization.id });
+		expect(results.map(({ user }) => user.email)).toContain(email);
+		await page.goto(`${inject("console").url}/console/account`);
+		await page.getByText("OpenID Connect of Analytics Ltd", { exact: true }).waitFor();
+		await checkLooks(page, "sign-on-linked");
+	});
+
 	test("the sign-in page says why a sign-in through a provider failed", async () => {
 		const page = await open("/console/sign_in#problem=no_account", { key: "" });
 		await page.getByText("There is no account with your email address.").waitFor();
@@ -78,6 +102,26 @@ inBrowser("single sign-on", (open) => {
 		expect(page.url()).toBe(`${inject("console").url}${path}/domains/${id}`);
 		await page.getByText("The provider can be reached").waitFor();
 		await checkLooks(page, "sign-on-test");
+	});
+
+	test("a test of a connection shows each claim, and links the account of the admin", async () => {
+		const { path, id, domain, organization } = await withProvider(inject("console").provider);
+		const email = `grace@${domain}`;
+		const key = await newMember(organization.id, 8, email);
+		const page = await open(`${path}/domains/${id}`, { key });
+		await button(page, "Test OpenID Connect").click();
+		await page.getByLabel("Email address").fill(email);
+		await button(page, "Sign in").click();
+		await page.getByRole("heading", { name: "The sign-in works" }).waitFor();
+		const dialog = page.getByRole("dialog");
+		await dialog.getByText("is linked to yours here").waitFor();
+		await dialog.getByText(email).first().waitFor();
+		expect(await dialog.getByText("Failed").count()).toBe(0);
+		await checkLooks(page, "sign-on-tested");
+		await button(page, "Close").last().click();
+		await page.getByLabel("People sign in with").selectOption("oidc");
+		await button(page, "Save sign-in settings").click();
+		await page.getByText("The sign-in settings are saved.").waitFor();
 	});
 
 	test("the account lists linked sign-ins", async () => {

@@ -3,12 +3,18 @@ import { eq } from "drizzle-orm";
 import { v7 } from "uuid";
 import { beforeEach, describe, expect, test, vi } from "vitest";
 import { deleteExpiredKeys } from "../../src/access/idempotency.ts";
+import { digest } from "../../src/auth/keys.ts";
 import { activityLog } from "../../src/db/schema/activity_log.ts";
 import { batchExports } from "../../src/db/schema/batch_exports.ts";
 import { domains } from "../../src/db/schema/domains.ts";
 import { idempotencyKeys } from "../../src/db/schema/idempotency_keys.ts";
+import { passkeys } from "../../src/db/schema/passkeys.ts";
 import { personalApiKeys } from "../../src/db/schema/personal_api_keys.ts";
 import { plugins } from "../../src/db/schema/plugins.ts";
+import { signInStates } from "../../src/db/schema/sign_in.ts";
+import { users } from "../../src/db/schema/users.ts";
+import { verify } from "../accounts/sign_in/support.ts";
+import { newAuthenticator } from "../support/authenticator.ts";
 import { address, guarded, subject } from "../support/routes.ts";
 import { eventually, stopClock } from "../support/time.ts";
 import { codeOf } from "../support/totp.ts";
@@ -23,6 +29,8 @@ import {
 	withBatch,
 	world,
 } from "../support/world.ts";
+
+const SOON = "2999-01-01T00:00:00.000Z";
 
 type Home = Awaited<ReturnType<typeof furnished>>;
 type Options = NonNullable<Parameters<typeof call>[2]>;
@@ -75,8 +83,32 @@ const expireLease = ({ owner }: { owner: { id: number } }) =>
 
 const TWO_FACTOR = "/api/users/@me/two_factor";
 
+const PASSKEYS = "/api/users/@me/passkeys";
+
+/** Makes a user one who has no factor yet, and who may register passkeys. */
+async function withoutFactor({ owner }: Home) {
+	await db.delete(passkeys).where(eq(passkeys.user_id, owner.id));
+	await verify(owner);
+}
+
+/** A new passkey, which isn't registered yet. */
+async function made(home: Home) {
+	await withoutFactor(home);
+	const { body } = await home.ask("POST", `${PASSKEYS}/begin`);
+	return { name: "Laptop", credential: await (await newAuthenticator()).register(body) };
+}
+
+/** Registers the passkey of the path. Returns a recovery code. */
+async function registered(home: Home) {
+	const { body } = await home.ask("POST", PASSKEYS, { body: await made(home) });
+	await db.update(passkeys).set({ id: home.passkey }).where(eq(passkeys.id, body.id));
+	return { code: body.recovery_codes[0] };
+}
+
 /** Sets up a second factor. Returns a code of the app. */
-async function begun({ ask }: Home) {
+async function begun(home: Home) {
+	const { ask } = home;
+	await withoutFactor(home);
 	stopClock();
 	return { code: await codeOf((await ask("POST", `${TWO_FACTOR}/begin`)).body.secret) };
 }
@@ -85,6 +117,39 @@ async function begun({ ask }: Home) {
 async function enabled(home: Home) {
 	const { body } = await home.ask("POST", `${TWO_FACTOR}/confirm`, { body: await begun(home) });
 	return { code: body.recovery_codes[0] };
+}
+
+/** Verifies the domain of the path. */
+async function verifyDomain({ domain: id }: Home) {
+	const verified_at = "2026-01-01T00:00:00.000Z";
+	await db.update(domains).set({ verified_at }).where(eq(domains.id, id));
+}
+
+/** Keeps what the provider of the path's domain said about the owner. Returns the token for it. */
+async function tested(home: Home) {
+	const { domain: domain_id, owner } = home;
+	await verifyDomain(home);
+	const email = `ada@${domain_id}.example.com`;
+	await db.update(users).set({ email }).where(eq(users.id, owner.id));
+	const who = {
+		connection: `oidc:${domain_id}`,
+		domain_id,
+		subject: "ada",
+		email,
+		is_email_verified: true,
+		first_name: "",
+		last_name: "",
+		has_factor: false,
+		claims: {},
+	};
+	const token = v7();
+	await db.insert(signInStates).values({
+		hash: await digest(token),
+		kind: "tested",
+		data: { user_id: owner.id, domain_id, who },
+		expires_at: SOON,
+	});
+	return { token };
 }
 
 const PACKAGE = "https://www.npmjs.com/package/hello/v";
@@ -109,9 +174,19 @@ const PREPARED: Record<string, (home: Home, path: string) => Promise<unknown>> =
 		await db.update(plugins).set(old).where(its);
 		return { url: `${PACKAGE}/1.1.0` };
 	},
+	"/scim/tokens": verifyDomain,
+	"/sign_in_test": async (home) => {
+		await verifyDomain(home);
+		return { method: "oidc" };
+	},
+	"/sign_in_test/complete": tested,
+	"/two_factor/begin": withoutFactor,
 	"/two_factor/confirm": begun,
 	"/two_factor/disable": enabled,
 	"/two_factor/recovery_codes": enabled,
+	"/passkeys/begin": withoutFactor,
+	"/passkeys": made,
+	"/passkeys/:id/remove": registered,
 };
 
 /**
@@ -191,7 +266,6 @@ test.each(rejected.map(({ path }) => path))(
 	},
 );
 
-const SOON = "2999-01-01T00:00:00.000Z";
 const SESSION = {
 	session: { method: "mail", connection: null, address: null, user_agent: null },
 	expires_at: SOON,

@@ -98,3 +98,24 @@ test("the operator lifts the enforcement of a domain, which its organization see
 		error: "There is no domain with this name.",
 	});
 });
+
+test("the operator verifies a domain without its record, which its organization sees", async () => {
+	const { domain, domain_id, read, log } = await home({ verified_at: null });
+	expect(await read()).toMatchObject({ is_verified: false });
+	for (let i = 0; i < 2; i++)
+		expect(await run(env, "domain verify", { domain })).toEqual({
+			result: { domain, is_verified: true },
+		});
+	expect(await read()).toMatchObject({ is_verified: true });
+	expect(await log()).toMatchObject([
+		{
+			activity: "verified",
+			item_id: domain_id,
+			user: null,
+			detail: { name: domain, trigger: { job: "operator" } },
+		},
+	]);
+	expect(await run(env, "domain verify", { domain: `no.${domain}` })).toEqual({
+		error: "There is no domain with this name.",
+	});
+});

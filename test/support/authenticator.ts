@@ -119,6 +119,7 @@ export async function newAuthenticator({ count = 0 } = {}) {
 				id: toBase64url(id),
 				rawId: toBase64url(id),
 				type: "public-key",
+				authenticatorAttachment: "platform",
 				clientExtensionResults: {},
 				response: {
 					clientDataJSON: toBase64url(clientData(type, challenge, origin)),
@@ -142,6 +143,7 @@ export async function newAuthenticator({ count = 0 } = {}) {
 				id: toBase64url(id),
 				rawId: toBase64url(id),
 				type: "public-key",
+				authenticatorAttachment: "platform",
 				clientExtensionResults: {},
 				response: {
 					clientDataJSON: toBase64url(client),

@@ -49,12 +49,12 @@ export const LOOKS = [390, 1280]
 
 /**
  * Collects the problems of a page from now on: errors, warnings, and requests to other hosts than
- * `url`.
+ * those of `urls`.
  * @param expected messages that a test causes on purpose
  */
-export function problemsOf(page: Page, url: string, expected?: RegExp) {
+export function problemsOf(page: Page, urls: string[], expected?: RegExp) {
 	const problems: string[] = [];
-	const { origin } = new URL(url);
+	const origins = urls.map((url) => new URL(url).origin);
 	page.on("console", (message) => {
 		const text = message.text();
 		if (["error", "warning"].includes(message.type()) && !expected?.test(text)) problems.push(text);
@@ -62,7 +62,7 @@ export function problemsOf(page: Page, url: string, expected?: RegExp) {
 	page.on("pageerror", ({ message }) => problems.push(message));
 	page.on("request", (request) => {
 		const to = new URL(request.url());
-		if (!["data:", "blob:"].includes(to.protocol) && to.origin !== origin)
+		if (!["data:", "blob:"].includes(to.protocol) && !origins.includes(to.origin))
 			problems.push(request.url());
 	});
 	return problems;

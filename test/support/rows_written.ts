@@ -95,5 +95,7 @@ export const ROWS_WRITTEN: Record<string, number> = {
 	"PATCH /api/users/:uuid": 4,
 	"PATCH /api/users/:uuid/passkeys/:id": 4,
 	"POST /api/users/:uuid/passkeys/challenge": 1,
+	"POST /api/users/:uuid/sessions/end_others": 4,
+	"DELETE /api/users/:uuid/sessions/:id": 4,
 	"DELETE /api/users/:uuid/identities/:id": 5,
 };

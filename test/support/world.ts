@@ -104,12 +104,13 @@ export function withBatch(
 /**
  * Returns the tests' D1, which calls `between` between a request's first and second round trip.
  * @param again call it also before the write of each retry
+ * @param at the round trip to call it before, instead of the second
  */
-export function racing(between: () => Promise<unknown>, { again = false } = {}) {
+export function racing(between: () => Promise<unknown>, { again = false, at = 2 } = {}) {
 	let trips = 0;
 	return withBatch(async (send) => {
 		trips += 1;
-		if (trips === 2 || (again && trips % 2 === 0)) await between();
+		if (trips === at || (again && trips % 2 === 0)) await between();
 		return send();
 	});
 }
@@ -324,7 +325,7 @@ export async function furnished() {
 	const [key_id, domain, invite, webhook, delivery] = [v7(), v7(), v7(), v7(), v7()];
 	const account = await serviceAccount(home);
 	const account_key = v7();
-	const passkey = v7();
+	const [passkey, session] = [v7(), v7()];
 	const [batch_export, backfill, run, ended_run] = [v7(), v7(), v7(), v7()];
 	const audit_stream = v7();
 	const [scim_token, scim_group] = [v7(), v7()];
@@ -355,6 +356,16 @@ export async function furnished() {
 			public_key: "",
 			sign_count: 0,
 			is_backed_up: false,
+		}),
+		db.insert(personalApiKeys).values({
+			id: session,
+			user_id: home.owner.id,
+			label: "Console",
+			hash: v7(),
+			mask_value: "",
+			scopes: ["*"],
+			expires_at: "2999-01-01T00:00:00.000Z",
+			session: { method: "mail", connection: null, address: null, user_agent: null },
 		}),
 		db.insert(personalApiKeys).values({
 			id: key_id,
@@ -505,6 +516,7 @@ export async function furnished() {
 		...home,
 		key_id,
 		passkey,
+		session,
 		account: account.id,
 		account_key,
 		domain,

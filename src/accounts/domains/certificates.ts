@@ -10,10 +10,12 @@ function piecesOf(text: string): string[] {
 	return blocks.length > 0 ? blocks : lines.join("\n").split(/\n\n+|,/);
 }
 
-/** Returns a certificate as PEM; undefined if the base64 isn't one. */
+/** Returns a certificate as PEM; undefined if the base64 isn't one with an RSA key. */
 function parse(base64: string) {
 	try {
-		return new X509Certificate(Uint8Array.fromBase64(base64)).toString();
+		const certificate = new X509Certificate(Uint8Array.fromBase64(base64));
+		const { asymmetricKeyType } = certificate.publicKey;
+		return asymmetricKeyType === "rsa" ? certificate.toString() : undefined;
 	} catch {
 		return undefined;
 	}

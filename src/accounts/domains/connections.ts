@@ -1,5 +1,8 @@
 import { type Column, type SQL, sql } from "drizzle-orm";
 
+/** The ways to sign in through a provider: the domain's own, and those of the deployment. */
+export const METHODS = ["saml", "oidc", "google-oauth2", "github", "gitlab"] as const;
+
 /** The settings of a domain's own providers. */
 const SETTINGS = {
 	saml: ["saml_entity_id", "saml_acs_url", "saml_x509_cert"],
@@ -37,6 +40,12 @@ export const isReplaced = (sso: Own, before: Settings, after: Settings) =>
 export const connectionOf = (domain_id: string, sso: string) =>
 	sso === "saml" || sso === "oidc" ? `${sso}:${domain_id}` : sso;
 
-/** SQL for the domain of an address. */
-export const domainOf = (email: Column | SQL) =>
+/** The path below which a connection starts and ends. */
+export const pathOf = (connection: string) => `/sso/${connection.replace(":", "/")}`;
+
+/** The part of an address after the `@`. */
+export const domainOf = (email: string) => email.slice(email.lastIndexOf("@") + 1);
+
+/** SQL for the part of an address after the `@`. */
+export const domainOfSql = (email: Column | SQL) =>
 	sql<string>`substr(${email}, instr(${email}, '@') + 1)`;

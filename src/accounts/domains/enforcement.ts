@@ -4,7 +4,7 @@ import { identities } from "../../db/schema/identities.ts";
 import { members } from "../../db/schema/members.ts";
 import { personalApiKeys } from "../../db/schema/personal_api_keys.ts";
 import { isPerson, users } from "../../db/schema/users.ts";
-import { connectionOf, domainOf } from "./connections.ts";
+import { connectionOf, domainOfSql } from "./connections.ts";
 
 /* Enforcing single sign-on for the addresses of a domain (docs/sign-on.md#enforcement). */
 
@@ -16,7 +16,7 @@ export const isTested = (user_id: number, { id, domain }: Domain, sso: string) =
 	and(
 		eq(identities.user_id, user_id),
 		eq(identities.connection, connectionOf(id, sso)),
-		sql`${domainOf(identities.email)} = ${domain}`,
+		sql`${domainOfSql(identities.email)} = ${domain}`,
 	);
 
 /** The members who can be named to sign in without the provider, among these UUIDs. */
@@ -38,7 +38,7 @@ export const selectBreakGlass = (
 				inList(users.uuid, uuids),
 				eq(users.is_active, true),
 				isPerson,
-				sql`${domainOf(users.email)} = ${domain}`,
+				sql`${domainOfSql(users.email)} = ${domain}`,
 			),
 		);
 
@@ -47,7 +47,7 @@ export const selectBreakGlass = (
  * in in another way, except those who may (`domains.break_glass`, so it comes after its change).
  */
 export const endSessions = (db: Database, { id, domain }: Domain, sso: string) => {
-	const theirs = sql`select ${users.id} from ${users} where ${domainOf(users.email)} = ${domain}
+	const theirs = sql`select ${users.id} from ${users} where ${domainOfSql(users.email)} = ${domain}
 		and ${users.id} not in (select value from domains, json_each(domains.break_glass) where domains.domain = ${domain})`;
 	return db
 		.delete(personalApiKeys)

@@ -86,7 +86,7 @@ const PROVIDERS = {
 	saml_acs_url:
 		"The URL of the SAML provider that sign-in requests go to, at most 512 characters. Null or empty for none.",
 	saml_x509_cert:
-		"The X.509 certificate of the SAML provider, or two of them while the provider changes it: PEM, or base64 with an empty line or a comma between them. Null or empty for none.",
+		"The X.509 certificate of the SAML provider, with an RSA key, or two of them while the provider changes it: PEM, or base64 with an empty line or a comma between them. Null or empty for none.",
 	saml_idp_initiated:
 		"Whether people can also start to sign in at the SAML provider. Less safe: someone can be signed in to another person's account without noticing.",
 	oidc_issuer:

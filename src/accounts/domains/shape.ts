@@ -12,8 +12,9 @@ import {
 	uuid,
 } from "../../http/fields.ts";
 import { documentAs } from "../../http/router.ts";
+import { METHODS } from "./connections.ts";
 
-export const SSO_ENFORCEMENTS = ["", "saml", "oidc", "google-oauth2", "github", "gitlab"] as const;
+const SSO_ENFORCEMENTS = ["", ...METHODS] as const;
 
 /** The levels that new people of a domain can get. */
 const JIT_LEVELS = [MEMBER, ADMIN] as const;
@@ -78,7 +79,7 @@ const certificate = longText(MAX_CERTIFICATE_BYTES).refine(
 	},
 	{
 		error:
-			"Enter one or two X.509 certificates, as PEM or as the base64 in the provider's metadata.",
+			"Enter one or two X.509 certificates with RSA keys, as PEM or as the base64 in the provider's metadata.",
 	},
 );
 

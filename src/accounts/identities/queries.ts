@@ -2,14 +2,13 @@ import { and, eq, sql } from "drizzle-orm";
 import type * as z from "zod";
 import { removeRow } from "../../access/remove.ts";
 import type { Tenant } from "../../access/tenant.ts";
-import { currentOrganization } from "../../access/visible.ts";
+import { currentOrganization, selectCaller } from "../../access/visible.ts";
 import { evict } from "../../auth/keys.ts";
 import { countWhere, paged } from "../../db/list.ts";
 import { domains } from "../../db/schema/domains.ts";
 import { identities } from "../../db/schema/identities.ts";
 import { organizations } from "../../db/schema/organizations.ts";
 import { personalApiKeys } from "../../db/schema/personal_api_keys.ts";
-import { users } from "../../db/schema/users.ts";
 import { orNotFound } from "../../http/errors.ts";
 import { envelope, mapResults, type Page } from "../../http/page.ts";
 import { methodOf } from "../sign_in/rules.ts";
@@ -39,18 +38,6 @@ const toIdentity = (row: Row): z.infer<typeof Identity> => ({ ...row, method: me
 
 const own = ({ key }: Tenant) => eq(identities.user_id, key.user_id);
 
-/** Selects the caller, unless `uuid` is somebody else's. */
-const selectUser = ({ db, key }: Tenant, uuid: string) =>
-	db
-		.select({ id: users.id })
-		.from(users)
-		.where(
-			and(
-				eq(users.id, key.user_id),
-				uuid === "@me" ? undefined : eq(users.uuid, uuid.toLowerCase()),
-			),
-		);
-
 export async function list(tenant: Tenant, uuid: string, page: Page) {
 	const keys = ({ id }: Row) => [id];
 	const [rows, [counted], [user]] = await tenant.read(
@@ -61,7 +48,7 @@ export async function list(tenant: Tenant, uuid: string, page: Page) {
 			keys,
 			order: "asc" as const,
 		}),
-		selectUser(tenant, uuid),
+		selectCaller(tenant, uuid),
 	);
 	orNotFound(user);
 	return mapResults(envelope(page, rows, counted?.count ?? 0, keys), toIdentity);
@@ -73,7 +60,7 @@ export async function remove(tenant: Tenant, uuid: string, connection: string) {
 	const where = and(own(tenant), eq(identities.connection, connection));
 	const [[row], [user], sessions] = await tenant.read(
 		select(tenant).where(where),
-		selectUser(tenant, uuid),
+		selectCaller(tenant, uuid),
 		db
 			.select({ hash: personalApiKeys.hash })
 			.from(personalApiKeys)

@@ -121,8 +121,17 @@ const CLIENT_DATA = `What the browser had signed, in ${BYTES}.`;
 const CHALLENGE = `A random value that the authenticator signs, in ${BYTES}.`;
 const TIMEOUT = "How long the challenge is valid, in milliseconds.";
 
+const UNUSED = {
+	rawId: "The same as `id`. Not used.",
+	type: "Always `public-key`.",
+	authenticatorAttachment:
+		"Where the authenticator is: `platform` (in the device) or `cross-platform`. Not used.",
+	clientExtensionResults: "What extensions of WebAuthn returned. Not used.",
+};
+
 describe(PasskeyRegistration, {
 	id: ID,
+	...UNUSED,
 	response: [
 		"The response of the authenticator.",
 		{
@@ -135,6 +144,7 @@ describe(PasskeyRegistration, {
 
 describe(PasskeyAssertion, {
 	id: ID,
+	...UNUSED,
 	response: [
 		"The response of the authenticator.",
 		{

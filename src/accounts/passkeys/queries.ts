@@ -1,15 +1,14 @@
-import { and, eq, sql } from "drizzle-orm";
+import { and, eq, inArray, sql } from "drizzle-orm";
 import type * as z from "zod";
 import { retry } from "../../access/retry.ts";
 import type { Tenant } from "../../access/tenant.ts";
-import { currentOrganization } from "../../access/visible.ts";
+import { currentOrganization, selectCaller } from "../../access/visible.ts";
 import { assertExists } from "../../db/assertion.ts";
 import type { ActivityOf } from "../../db/event_types.ts";
 import { countWhere, paged } from "../../db/list.ts";
 import { passkeys } from "../../db/schema/passkeys.ts";
 import { signIns } from "../../db/schema/sign_in.ts";
 import { twoFactors } from "../../db/schema/two_factor.ts";
-import { users } from "../../db/schema/users.ts";
 import { orNotFound } from "../../http/errors.ts";
 import { envelope, type Page } from "../../http/page.ts";
 import * as sessions from "../personal_api_keys/sessions.ts";
@@ -20,7 +19,6 @@ import {
 	otherSessions,
 	readAndProve,
 	removeFactor,
-	select as selectCaller,
 } from "../two_factor/caller.ts";
 import { isEnforced } from "../two_factor/enforced.ts";
 import {
@@ -43,13 +41,8 @@ export const select = ({ db }: Tenant) => db.select(columns).from(passkeys);
 type Row = Awaited<ReturnType<typeof select>>[number];
 
 /** SQL condition: the passkey is the caller's, if `uuid` is, too. */
-export const isTheirs = ({ key }: Tenant, uuid: string) =>
-	and(
-		eq(passkeys.user_id, key.user_id),
-		uuid === "@me"
-			? undefined
-			: sql`exists (select 1 from ${users} where ${users.id} = ${key.user_id} and ${users.uuid} = ${uuid.toLowerCase()})`,
-	);
+export const isTheirs = (tenant: Tenant, uuid: string) =>
+	inArray(passkeys.user_id, selectCaller(tenant, uuid));
 
 const byId = (tenant: Tenant, uuid: string, id: string) =>
 	and(isTheirs(tenant, uuid), eq(passkeys.id, id.toLowerCase()));
@@ -138,7 +131,7 @@ export const remove = (tenant: Tenant, { uuid, id }: { uuid: string; id: string 
 			],
 			entries: [
 				{ ...entry(tenant, "deleted", passkey), trigger: { second_factor: proof.kind } },
-				...entriesOf(tenant, others),
+				...entriesOf(others),
 			],
 		});
 		await announce(tenant, others, passkeyRemoved(passkey.name, isLast));

@@ -195,7 +195,7 @@ export const insert = (
 				db.insert(passkeys).values(passkey),
 				...(recovery_codes ? await enable(tenant, recovery_codes) : []),
 			],
-			entries: [entry(tenant, "created", passkey), ...entriesOf(tenant, ended)],
+			entries: [entry(tenant, "created", passkey), ...entriesOf(ended)],
 			answer: select(tenant).where(
 				and(isTheirs(tenant, uuid), eq(passkeys.credential_id, passkey.credential_id)),
 			),

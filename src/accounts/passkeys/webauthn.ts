@@ -18,10 +18,19 @@ const credentialId = () => base64url(1364);
 
 const clientDataJSON = () => base64url(8192);
 
+/** What browsers also return of each passkey. What the service needs is in the response, signed. */
+const unused = {
+	rawId: credentialId().optional(),
+	type: z.literal("public-key").optional(),
+	authenticatorAttachment: rawText(32).nullable().optional(),
+	clientExtensionResults: z.record(z.string(), z.unknown()).optional(),
+};
+
 /** The new passkey that a browser returns (`RegistrationResponseJSON`). */
 export const PasskeyRegistration = z
 	.object({
 		id: credentialId(),
+		...unused,
 		response: z.object({
 			clientDataJSON: clientDataJSON(),
 			attestationObject: base64url(65_536),
@@ -34,6 +43,7 @@ export const PasskeyRegistration = z
 export const PasskeyAssertion = z
 	.object({
 		id: credentialId(),
+		...unused,
 		response: z.object({
 			clientDataJSON: clientDataJSON(),
 			authenticatorData: base64url(8192),

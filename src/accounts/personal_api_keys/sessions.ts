@@ -19,25 +19,17 @@ const theirs = ({ user_id, kept }: Sessions) =>
 		kept === undefined ? undefined : ne(personalApiKeys.id, kept),
 	);
 
+const { id, label, hash, user_id } = personalApiKeys;
+
+const columns = { id, label, hash, user_id };
+
 export const select = (db: Database, sessions: Sessions) =>
-	db
-		.select({
-			id: personalApiKeys.id,
-			label: personalApiKeys.label,
-			hash: personalApiKeys.hash,
-		})
-		.from(personalApiKeys)
-		.where(theirs(sessions));
+	db.select(columns).from(personalApiKeys).where(theirs(sessions));
 
 /** Selects the session whose key has this hash. */
 export const selectByHash = (db: Database, hash: string) =>
 	db
-		.select({
-			id: personalApiKeys.id,
-			label: personalApiKeys.label,
-			hash: personalApiKeys.hash,
-			user_id: personalApiKeys.user_id,
-		})
+		.select(columns)
 		.from(personalApiKeys)
 		.where(and(eq(personalApiKeys.hash, hash), isNotNull(personalApiKeys.session)));
 

@@ -1,10 +1,12 @@
 import type { Context } from "hono";
+import * as z from "zod";
 import type { App } from "../../env.ts";
 import { bytesOf } from "../../http/body.ts";
 import { fail } from "../sso/finish.ts";
-import { isTooOften } from "../sso/limit.ts";
+import { checkRate } from "../sso/limit.ts";
 import { expired, SignInError } from "../sso/problems.ts";
-import { finishLater, redirectTo } from "../sso/state.ts";
+import { Started } from "../sso/shape.ts";
+import { finishLater, redirectTo, take } from "../sso/state.ts";
 import { inIsolate } from "./client.ts";
 import { type Connection, findConnection } from "./connection.ts";
 import { tokenOf } from "./start.ts";
@@ -13,19 +15,23 @@ import { tokenOf } from "./start.ts";
  * Takes the response of a domain's provider, which a browser posts (saml-profiles 4.1.4), and leads
  * to the end of the sign-in. Two round trips.
  */
-export async function accept(c: Context<App>, domain_id: string) {
-	if (await isTooOften(c, "responses"))
-		return fail(c, new SignInError("too_many_attempts", "Too many responses from this network."));
-	return findConnection(c, domain_id).then(
-		(connection) =>
-			verify(c, connection).catch((error: unknown) => fail(c, error, connection.started)),
-		(error: unknown) => fail(c, error),
+export const accept = (c: Context<App>, domain_id: string) =>
+	check(c, domain_id).catch((error: unknown) => fail(c, error));
+
+async function check(c: Context<App>, domain_id: string) {
+	await checkRate(c, "responses");
+	const connection = await findConnection(c, domain_id);
+	const form = new URLSearchParams(new TextDecoder().decode(await bytesOf(c)));
+	return verify(c, connection, form.get("SAMLResponse") ?? "").catch((error: unknown) =>
+		reject(c, error, connection, form.get("RelayState")),
 	);
 }
 
-async function verify(c: Context<App>, { started, parties, isIdpInitiated }: Connection) {
-	const form = new URLSearchParams(new TextDecoder().decode(await bytesOf(c)));
-	const response = form.get("SAMLResponse") ?? "";
+async function verify(
+	c: Context<App>,
+	{ started, parties, isIdpInitiated }: Connection,
+	response: string,
+) {
 	const verdict = await inIsolate(c.env, (saml) => saml.verify(parties, response));
 	if (verdict.rejected) throw new SignInError(verdict.rejected.code, verdict.rejected.message);
 	const { id, expires, in_response_to, ...said } = verdict;
@@ -48,4 +54,21 @@ async function verify(c: Context<App>, { started, parties, isIdpInitiated }: Con
 	);
 	if (!token) throw expired();
 	return redirectTo(c, `/sso/finish?token=${token}`);
+}
+
+const Begun = z.object({ started: Started });
+
+/**
+ * Ends a sign-in whose response is rejected. What the response says can't be trusted, so only the
+ * token that the browser brings along tells whether it is the test of an admin.
+ */
+async function reject(
+	c: Context<App>,
+	error: unknown,
+	{ started }: Connection,
+	token: string | null,
+) {
+	const data = token ? await take(c, "saml", token, { fromAnySite: true }) : undefined;
+	const begun = Begun.safeParse(data).data?.started;
+	return fail(c, error, begun?.connection === started.connection ? begun : started);
 }

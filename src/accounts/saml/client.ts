@@ -10,7 +10,7 @@ const TIMEOUT_MS = 15_000;
 /** The methods of the isolate. */
 type Service = {
 	metadata(parties: Parties, id: string): Promise<string>;
-	request(parties: Parties, id: string): Promise<string>;
+	request(parties: Parties, id: string, relayState: string): Promise<string>;
 	verify(parties: Parties, response: string): Promise<Verdict>;
 };
 

@@ -5,13 +5,13 @@ import { domains } from "../../db/schema/domains.ts";
 import { connect } from "../../db/session.ts";
 import type { App } from "../../env.ts";
 import { linkTo } from "../../outbound/mail.ts";
+import { connectionOf, pathOf } from "../domains/connections.ts";
 import { SignInError } from "../sso/problems.ts";
-import type { Started } from "../sso/shape.ts";
 import type { Parties } from "./worker.ts";
 
 /** Returns the service's side of a domain's connection. It doesn't depend on the request's host. */
 export function hostOf({ APP_URL }: Env, domain_id: string) {
-	const base = linkTo(APP_URL, `/sso/saml/${domain_id.toLowerCase()}`);
+	const base = linkTo(APP_URL, pathOf(connectionOf(domain_id.toLowerCase(), "saml")));
 	return { entity_id: `${base}/metadata`, acs_url: `${base}/acs` };
 }
 
@@ -41,10 +41,13 @@ export async function findConnection(c: Context<App>, domain_id: string) {
 	if (!row || !saml_entity_id || !saml_acs_url || !saml_x509_cert || !c.env.APP_URL)
 		throw new SignInError("not_configured", "SAML isn't set up for the domain.");
 	const { id, organization_id } = row;
-	const started: Started = { connection: `saml:${id}`, domain_id: id, organization_id };
 	const provider = { saml_entity_id, saml_acs_url, saml_x509_cert };
 	const parties: Parties = { ...hostOf(c.env, id), ...provider };
-	return { started, parties, isIdpInitiated: row.saml_idp_initiated };
+	return {
+		started: { connection: connectionOf(id, "saml"), domain_id: id, organization_id },
+		parties,
+		isIdpInitiated: row.saml_idp_initiated,
+	};
 }
 
 export type Connection = Awaited<ReturnType<typeof findConnection>>;

@@ -2,7 +2,10 @@ import { describe, type OpenApi } from "../../http/openapi.ts";
 import type saml from "./routes.ts";
 import { SamlResponse } from "./shape.ts";
 
-describe(SamlResponse, { SAMLResponse: "The response, XML in Base64." });
+describe(SamlResponse, {
+	SAMLResponse: "The response, XML in Base64.",
+	RelayState: "What the request had in the query parameter of this name, if there was one.",
+});
 
 export default {
 	tag: {
@@ -21,7 +24,7 @@ export default {
 			id: "startSaml",
 			summary: "Start signing in through SAML",
 			description:
-				"Redirects to the domain's provider, with a request that it must respond to within ten minutes. If that isn't possible, redirects to the console, with the code of the problem.",
+				"Redirects to the domain's provider, with a request that it must respond to within ten minutes. `?test=` makes it a test (see `createSignInTest`). If that isn't possible, redirects to the console, with the code of the problem.",
 		},
 		"POST /:domain_id/acs": {
 			id: "acceptSamlResponse",

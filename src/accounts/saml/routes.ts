@@ -8,8 +8,8 @@ export default router()
 		return metadata(c, c.req.param("domain_id"));
 	})
 	.get("/:domain_id/start", redirects(), async (c) => {
-		const { start } = await import("./start.ts");
-		return start(c, c.req.param("domain_id"));
+		const { request } = await import("./start.ts");
+		return request(c, c.req.param("domain_id"));
 	})
 	.post("/:domain_id/acs", redirects({ form: SamlResponse }), async (c) => {
 		const { accept } = await import("./accept.ts");

@@ -1,7 +1,7 @@
 import { WorkerEntrypoint } from "cloudflare:workers";
 import { SAML } from "@node-saml/node-saml";
+import { certificatesIn } from "../domains/certificates.ts";
 import { type Parties, readAssertion } from "./assertion.ts";
-import { readCertificates } from "./certificates.ts";
 import { toClaims } from "./claims.ts";
 import { ResponseError } from "./problem.ts";
 import { readResponse } from "./response.ts";
@@ -28,7 +28,9 @@ const saml = (parties: Parties, id: string) =>
 	});
 
 async function check(parties: Parties, response: string) {
-	const certificates = readCertificates(parties.saml_x509_cert);
+	const certificates = certificatesIn(parties.saml_x509_cert);
+	if (certificates.length === 0)
+		throw new ResponseError("saml_x509_cert can't be read. Enter it again.", "not_configured");
 	const { envelope, assertion } = await readResponse(response, certificates);
 	const read = readAssertion(assertion, envelope, parties, Date.now());
 	const { id, expires, in_response_to } = read;
@@ -42,9 +44,12 @@ export default class Saml extends WorkerEntrypoint {
 		return saml(parties, id).generateServiceProviderMetadata(null);
 	}
 
-	/** Returns the URL at the provider that a sign-in starts with (saml-bindings 3.4). */
-	request(parties: Parties, id: string) {
-		return saml(parties, id).getAuthorizeUrlAsync("", undefined, {});
+	/**
+	 * Returns the URL at the provider that a sign-in starts with (saml-bindings 3.4).
+	 * @param relayState what the provider sends back with its response
+	 */
+	request(parties: Parties, id: string, relayState: string) {
+		return saml(parties, id).getAuthorizeUrlAsync(relayState, undefined, {});
 	}
 
 	/** @param response the form field `SAMLResponse` */

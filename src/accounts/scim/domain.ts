@@ -7,6 +7,9 @@ import { scimTokens } from "../../db/schema/scim.ts";
 import { invalid, orNotFound } from "../../http/errors.ts";
 import { type Envelope, envelope, type Page } from "../../http/page.ts";
 
+/** The beginning of a token, which tells it from an API key (docs/sign-on.md#tokens). */
+export const TOKEN_PREFIX = "tnt_scim_";
+
 /** Selects the domain in the path, if it is the organization's. */
 export const selectDomain = ({ db, organization }: Tenant, domain_id: string) =>
 	db

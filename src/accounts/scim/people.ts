@@ -4,7 +4,7 @@ import { v7 } from "uuid";
 import * as z from "zod";
 import { assertThat } from "../../db/assertion.ts";
 import { type Database, inList, insertEach } from "../../db/client.ts";
-import { MEMBER, OWNER } from "../../db/levels.ts";
+import { MEMBER } from "../../db/levels.ts";
 import { now } from "../../db/now.ts";
 import { organizationUuid } from "../../db/organization_ids.ts";
 import type { Entry } from "../../db/record.ts";
@@ -260,9 +260,7 @@ function planMembers(place: Place, { names }: State, steps: Step[]) {
 	return {
 		entries,
 		changes: [
-			...(ids.length > 0
-				? [db.delete(members).where(and(isOf(place, ids), sql`${members.level} < ${OWNER}`))]
-				: []),
+			...(ids.length > 0 ? [db.delete(members).where(isOf(place, ids))] : []),
 			...(added.length > 0
 				? [insertEach(db, members, added, sql`true`, { organization_id: organization })]
 				: []),

@@ -11,9 +11,8 @@ import { scimTokens } from "../../db/schema/scim.ts";
 import { invalid, orNotFound } from "../../http/errors.ts";
 import type { Page } from "../../http/page.ts";
 import { DAY_MS } from "../../lib/durations.ts";
-import { ofDomain, readPageOf, selectDomain, verified } from "./domain.ts";
+import { ofDomain, readPageOf, selectDomain, TOKEN_PREFIX, verified } from "./domain.ts";
 import type { ScimToken } from "./shape.ts";
-import { TOKEN_PREFIX } from "./token.ts";
 
 /** How long a token works after it was replaced. */
 const REPLACED_MS = DAY_MS;

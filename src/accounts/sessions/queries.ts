@@ -1,13 +1,13 @@
-import { and, eq, gt, isNotNull, ne, sql } from "drizzle-orm";
+import { and, eq, gt, isNotNull, sql } from "drizzle-orm";
 import type * as z from "zod";
 import { retry } from "../../access/retry.ts";
 import type { Tenant } from "../../access/tenant.ts";
+import { selectCaller } from "../../access/visible.ts";
 import { evict } from "../../auth/keys.ts";
 import { assertExists, assertThat } from "../../db/assertion.ts";
 import { paged } from "../../db/list.ts";
 import { now } from "../../db/now.ts";
 import { personalApiKeys } from "../../db/schema/personal_api_keys.ts";
-import { users } from "../../db/schema/users.ts";
 import { orNotFound } from "../../http/errors.ts";
 import { envelope, mapResults, type Page } from "../../http/page.ts";
 import * as sessions from "../personal_api_keys/sessions.ts";
@@ -27,18 +27,6 @@ const isOwn = ({ key }: Tenant) =>
 
 const byId = (tenant: Tenant, id: string) =>
 	and(isOwn(tenant), eq(personalApiKeys.id, id.toLowerCase()));
-
-/** Selects the caller, unless `uuid` is somebody else's. */
-const selectCaller = ({ db, key }: Tenant, uuid: string) =>
-	db
-		.select({ id: users.id })
-		.from(users)
-		.where(
-			and(
-				eq(users.id, key.user_id),
-				uuid === "@me" ? undefined : eq(users.uuid, uuid.toLowerCase()),
-			),
-		);
 
 const toSession = (
 	{ key }: Tenant,
@@ -94,13 +82,7 @@ export const removeOthers = (tenant: Tenant, uuid: string) =>
 		const { db, key } = tenant;
 		const others = { user_id: key.user_id, kept: key.id };
 		const [rows, [caller]] = await tenant.read(
-			select(tenant).where(
-				and(
-					eq(personalApiKeys.user_id, key.user_id),
-					isNotNull(personalApiKeys.session),
-					ne(personalApiKeys.id, key.id),
-				),
-			),
+			sessions.select(db, others),
 			selectCaller(tenant, uuid),
 		);
 		orNotFound(caller);

@@ -7,7 +7,7 @@ import { Session } from "./shape.ts";
 
 const uuid = (c: Context<App>) => c.req.param("uuid") ?? "";
 
-/** docs/keys.md#how-long-a-session-lasts */
+/** docs/keys.md#your-sessions */
 export default router()
 	.get("/", paginated(Session), async (c) =>
 		c.json(await sessions.list(c.var.tenant, uuid(c), page(c))),

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { timestamp } from "../../http/fields.ts";
 
-/** A session of a user (docs/keys.md#how-long-a-session-lasts). */
+/** A session of a user (docs/keys.md#your-sessions). */
 export const Session = z
 	.object({
 		id: z.guid(),

@@ -1,4 +1,4 @@
-import { and, eq, isNotNull, sql } from "drizzle-orm";
+import { and, eq, getTableColumns, isNotNull } from "drizzle-orm";
 import type { Context } from "hono";
 import type * as z from "zod";
 import { runBatch } from "../../db/client.ts";
@@ -6,31 +6,15 @@ import { domains } from "../../db/schema/domains.ts";
 import { connect } from "../../db/session.ts";
 import type { App } from "../../env.ts";
 import { configured as hasMail } from "../../outbound/mail.ts";
+import { connectionOf, domainOf, hasOidc, hasSaml, pathOf } from "../domains/connections.ts";
 import { configured as providers } from "../sso/connections.ts";
-import { domainOf } from "../sso/find.ts";
 import type { SignInMethods } from "./shape.ts";
-
-/** Returns the path of the page where a sign-in through a provider starts. */
-const startOf = (connection: string, email: string | undefined) =>
-	`/sso/${connection.replace(":", "/")}/start${email ? `?email=${encodeURIComponent(email)}` : ""}`;
 
 async function settingsOf(c: Context<App>, email: string) {
 	const { db } = connect(c);
 	const { rows } = await runBatch(db, {
 		rows: db
-			.select({
-				id: domains.id,
-				sso_enforcement: domains.sso_enforcement,
-				has_oidc:
-					sql`(coalesce(${domains.oidc_issuer}, '') <> '' and coalesce(${domains.oidc_client_id}, '') <> '')`
-						.mapWith(Boolean)
-						.as("has_oidc"),
-				has_saml:
-					sql`(coalesce(${domains.saml_entity_id}, '') <> '' and coalesce(${domains.saml_acs_url}, '') <> ''
-					and coalesce(${domains.saml_x509_cert}, '') <> '')`
-						.mapWith(Boolean)
-						.as("has_saml"),
-			})
+			.select(getTableColumns(domains))
 			.from(domains)
 			.where(and(eq(domains.domain, domainOf(email)), isNotNull(domains.verified_at))),
 	});
@@ -46,15 +30,16 @@ export async function methodsOf(
 	email: string | undefined,
 ): Promise<z.infer<typeof SignInMethods>> {
 	const domain = email === undefined ? undefined : await settingsOf(c, email);
-	const way = (method: string) => {
-		const isOwn = method === "oidc" || method === "saml";
-		return { method, path: startOf(isOwn ? `${method}:${domain?.id}` : method, email) };
-	};
+	const query = email ? `?email=${encodeURIComponent(email)}` : "";
+	const way = (method: string) => ({
+		method,
+		path: `${pathOf(connectionOf(domain?.id ?? "", method))}/start${query}`,
+	});
 	const enforced = domain?.sso_enforcement ?? "";
 	if (enforced) return { is_enforced: true, methods: [way(enforced)] };
 	const methods = [
-		...(domain?.has_oidc ? [way("oidc")] : []),
-		...(domain?.has_saml ? [way("saml")] : []),
+		...(domain && hasOidc(domain) ? [way("oidc")] : []),
+		...(domain && hasSaml(domain) ? [way("saml")] : []),
 		...(hasMail(c.env) ? [{ method: "mail", path: null }] : []),
 		...providers(c.env).map(way),
 	];

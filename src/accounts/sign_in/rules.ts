@@ -7,6 +7,7 @@ import { organizations } from "../../db/schema/organizations.ts";
 import { signIns } from "../../db/schema/sign_in.ts";
 import { users } from "../../db/schema/users.ts";
 import { HOUR_MS, MINUTE_MS } from "../../lib/durations.ts";
+import { domainOfSql } from "../domains/connections.ts";
 import { isEnforced } from "../two_factor/enforced.ts";
 
 /** How long a sign-in link is valid. */
@@ -39,7 +40,7 @@ type Connection = SQL | Column | string | null;
  * @param connection the connection that was used, as in `identities`; null for a mail
  */
 const enforcesAnother = (email: SQL, connection: Connection) => sql`(
-	${domains.domain} = substr(${email}, instr(${email}, '@') + 1)
+	${domains.domain} = ${domainOfSql(email)}
 		and ${domains.verified_at} is not null and ${domains.sso_enforcement} <> ''
 		and ${enforced} is not ${connection})`;
 

@@ -11,8 +11,8 @@ import { signInStates } from "../../db/schema/sign_in.ts";
 import { users } from "../../db/schema/users.ts";
 import { invalid, orNotFound } from "../../http/errors.ts";
 import { testResult } from "../../outbound/steps.ts";
+import { connectionOf, domainOf, pathOf } from "../domains/connections.ts";
 import { identityOf } from "../sso/enter.ts";
-import { domainOf } from "../sso/find.ts";
 import type { Problem } from "../sso/problems.ts";
 import type { Verified } from "../sso/shape.ts";
 import { STATE_MS } from "../sso/state.ts";
@@ -39,12 +39,12 @@ export const plan = (tenant: Tenant, id: string, { method }: z.infer<typeof Plan
 		if (domain.verified_at === null)
 			throw invalid(null, "Verify the domain first.", "verification_required");
 		const token = newToken();
-		const isOwn = method === "oidc" || method === "saml";
+		const connection = connectionOf(domain.id, method);
 		const data = {
 			user_id: tenant.key.user_id,
 			domain_id: domain.id,
 			organization: tenant.caller.organization_uuid,
-			connection: isOwn ? `${method}:${domain.id}` : method,
+			connection,
 		};
 		const expires_at = iso(Date.now() + STATE_MS);
 		const row = { hash: await digest(token), kind: "test", data, expires_at };
@@ -52,7 +52,7 @@ export const plan = (tenant: Tenant, id: string, { method }: z.infer<typeof Plan
 			checks: [assertExists(tenant.db, domains, byId(tenant, id))],
 			changes: [tenant.db.insert(signInStates).values(row)],
 		});
-		return `/sso/${isOwn ? `${method}/${domain.id}` : method}/start?test=${token}`;
+		return `${pathOf(connection)}/start?test=${token}`;
 	});
 
 /** What can be wrong, in the order in which it is checked. */
@@ -67,21 +67,16 @@ const CHECKS: Problem[] = [
 	"linked_to_another",
 ];
 
-type Failure = { name: string; error: string };
+type Failure = { name: Problem; error: string };
 
-/** Returns the checks up to the first one that failed. */
+/**
+ * Returns the checks up to the first one that failed. Other problems, such as a test that took too
+ * long, say nothing about the checks.
+ */
 function stepsOf(failure: Failure | undefined) {
-	const passed = failure
-		? CHECKS.slice(
-				0,
-				CHECKS.findIndex((name) => name === failure.name),
-			)
-		: CHECKS;
-	const isKnown = !failure || CHECKS.some((name) => name === failure.name);
-	return [
-		...(isKnown ? passed.map((name) => ({ name, error: null })) : []),
-		...(failure ? [failure] : []),
-	];
+	const passed = failure ? Math.max(CHECKS.indexOf(failure.name), 0) : CHECKS.length;
+	const steps = CHECKS.slice(0, passed).map((name) => ({ name, error: null }));
+	return failure ? [...steps, failure] : steps;
 }
 
 /** The result that was kept, with the caller, and whom the account at the provider belongs to. */
@@ -144,17 +139,16 @@ export const complete = (
 		const tested = Tested.safeParse(row?.data).data;
 		if (!row || tested?.user_id !== user_id || tested.domain_id !== domain.id)
 			throw invalid("token", "This test has expired, or is somebody else's.", "expired");
-		const { who, problem, detail = "" } = tested;
-		const failure = who
-			? failureOf(who, row, domain, user_id)
-			: { name: problem ?? "", error: detail };
-		const isOwn = who !== undefined && !failure && who.email === row.email;
-		if (isOwn && row.linked_to === null) await link(tenant, domain, who);
-		return {
-			...testResult(stepsOf(failure)),
-			claims: who?.claims ?? null,
-			is_linked: isOwn,
-		};
+		if ("problem" in tested) {
+			const { problem, detail } = tested;
+			const steps = stepsOf({ name: problem, error: detail });
+			return { ...testResult(steps), claims: null, is_linked: false };
+		}
+		const { who } = tested;
+		const failure = failureOf(who, row, domain, user_id);
+		const is_linked = !failure && who.email === row.email;
+		if (is_linked && row.linked_to === null) await link(tenant, domain, who);
+		return { ...testResult(stepsOf(failure)), claims: who.claims, is_linked };
 	});
 
 async function link(tenant: Tenant, domain: Domain, who: Verified) {

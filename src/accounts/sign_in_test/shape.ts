@@ -1,10 +1,9 @@
 import * as z from "zod";
 import { rawText, text } from "../../http/fields.ts";
 import { TestResult } from "../../outbound/destinations/shape.ts";
+import { METHODS } from "../domains/connections.ts";
 import { PROBLEMS } from "../sso/problems.ts";
 import { Verified } from "../sso/shape.ts";
-
-const METHODS = ["oidc", "saml", "google-oauth2", "github", "gitlab"] as const;
 
 export const plan = z.object({ method: text(28).pipe(z.enum(METHODS)) });
 
@@ -18,11 +17,10 @@ export const SignInTestResult = TestResult.extend({
 	is_linked: z.boolean(),
 }).meta({ id: "SignInTestResult" });
 
+const about = { user_id: z.number(), domain_id: z.string() };
+
 /** What is kept of a test until its result is asked for. */
-export const Tested = z.object({
-	user_id: z.number(),
-	domain_id: z.string(),
-	who: Verified.optional(),
-	problem: z.enum(PROBLEMS).optional(),
-	detail: z.string().optional(),
-});
+export const Tested = z.union([
+	z.object({ ...about, who: Verified }),
+	z.object({ ...about, problem: z.enum(PROBLEMS), detail: z.string() }),
+]);

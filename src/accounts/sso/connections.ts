@@ -4,15 +4,15 @@ import { runBatch } from "../../db/client.ts";
 import { domains } from "../../db/schema/domains.ts";
 import { connect } from "../../db/session.ts";
 import type { App } from "../../env.ts";
+import { connectionOf } from "../domains/connections.ts";
+import { unseal } from "../domains/secret.ts";
 import { SignInError } from "./problems.ts";
-import { cipherOfDomain } from "./secret.ts";
 import type { Started } from "./shape.ts";
 
 /** A provider that speaks OpenID Connect, or GitHub. */
 export type Connection = Omit<Started, "test"> & {
 	issuer: string;
 	client_id: string;
-	/** Empty: none, so that only PKCE protects the code. */
 	client_secret: string;
 };
 
@@ -55,35 +55,27 @@ export function providerOf(env: Env, name: string): Connection {
 }
 
 /** Returns the OpenID Connect provider of a verified domain. Throws SignInError if it has none. */
-export async function ofDomain(c: Context<App>, id: string): Promise<Connection> {
+export async function ofDomain(c: Context<App>, domain_id: string): Promise<Connection> {
 	const { db } = connect(c, "first-primary");
 	const { rows } = await runBatch(db, {
 		rows: db
 			.select({
-				domain_id: domains.id,
 				organization_id: domains.organization_id,
 				issuer: domains.oidc_issuer,
 				client_id: domains.oidc_client_id,
-				client_secret: domains.oidc_client_secret,
+				sealed: domains.oidc_client_secret,
 			})
 			.from(domains)
-			.where(and(eq(domains.id, id.toLowerCase()), isNotNull(domains.verified_at))),
+			.where(and(eq(domains.id, domain_id), isNotNull(domains.verified_at))),
 	});
-	const [row] = rows;
-	if (!row?.issuer || !row.client_id) throw notConfigured();
-	const { domain_id, issuer, client_id, client_secret, ...rest } = row;
-	const unseal = (sealed: string) =>
-		cipherOfDomain(c.env, domain_id)
-			.unseal("oidc_client_secret", sealed)
-			.catch(() => {
-				throw new SignInError(
-					"not_configured",
-					"The client secret can't be decrypted. Enter it again.",
-				);
-			});
-	return {
-		...{ ...rest, domain_id, issuer, client_id },
-		connection: `oidc:${domain_id}`,
-		client_secret: client_secret ? await unseal(client_secret) : "",
-	};
+	const { organization_id, issuer, client_id, sealed } = rows[0] ?? {};
+	if (!organization_id || !issuer || !client_id || !sealed) throw notConfigured();
+	const connection = connectionOf(domain_id, "oidc");
+	const client_secret = await unseal(c.env, domain_id, sealed).catch(() => {
+		throw new SignInError(
+			"not_configured",
+			"The client secret can't be decrypted. Enter it again.",
+		);
+	});
+	return { connection, domain_id, organization_id, issuer, client_id, client_secret };
 }

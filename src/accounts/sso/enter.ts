@@ -14,6 +14,7 @@ import { members } from "../../db/schema/members.ts";
 import { signIns } from "../../db/schema/sign_in.ts";
 import { users } from "../../db/schema/users.ts";
 import type { App } from "../../env.ts";
+import { singleLine } from "../../outbound/mail.ts";
 import { LIFETIME_MS, methodOf } from "../sign_in/rules.ts";
 import { identityLinked, mailChange } from "../users/mails.ts";
 import { checkFound, type Found, find, hasOther, isIdentity, signsIn } from "./find.ts";
@@ -131,6 +132,11 @@ function linking(found: Found, user: User) {
 	};
 }
 
+const MAX_NAME = 150;
+
+/** Returns what a provider calls somebody as it is stored. */
+const nameFrom = (text: string) => singleLine(text).slice(0, MAX_NAME);
+
 /** The parts of the write that creates a user, who becomes a member (just-in-time provisioning). */
 function joining(found: Found) {
 	const { db, who, domain } = found;
@@ -149,8 +155,8 @@ function joining(found: Found) {
 			db.insert(users).values({
 				uuid,
 				email: who.email,
-				first_name: who.first_name,
-				last_name: who.last_name,
+				first_name: nameFrom(who.first_name),
+				last_name: nameFrom(who.last_name),
 				is_email_verified: true,
 				current_organization_id: organization_id,
 			}),

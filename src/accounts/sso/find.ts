@@ -6,11 +6,9 @@ import { identities } from "../../db/schema/identities.ts";
 import { users } from "../../db/schema/users.ts";
 import { connect } from "../../db/session.ts";
 import type { App } from "../../env.ts";
+import { domainOf } from "../domains/connections.ts";
 import { type Problem, SignInError } from "./problems.ts";
 import type { Verified } from "./shape.ts";
-
-/** The part of an address after the `@`. */
-export const domainOf = (email: string) => email.slice(email.lastIndexOf("@") + 1);
 
 /**
  * SQL condition on `domains`: the verified domain of this address, if it signs people in through

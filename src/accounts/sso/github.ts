@@ -2,7 +2,6 @@ import * as oauth from "oauth4webapi";
 import * as z from "zod";
 import { email } from "../../http/fields.ts";
 import type { Connection } from "./connections.ts";
-import { nameFrom } from "./oidc.ts";
 import { SignInError } from "./problems.ts";
 import type { Verified } from "./shape.ts";
 
@@ -40,7 +39,7 @@ export async function profileOf(
 	const address = email().safeParse(primary?.email);
 	if (!primary || !address.success)
 		throw new SignInError("email_missing", "The GitHub account has no primary email address.");
-	const [first_name = "", ...last_names] = nameFrom(profile.name ?? "").split(" ");
+	const [first_name = "", ...last_names] = (profile.name ?? "").split(" ");
 	return {
 		...{ connection, domain_id },
 		subject: String(profile.id),

@@ -5,8 +5,8 @@ import { allowsPrivate } from "../../outbound/dns/reach.ts";
 import { singleLine } from "../../outbound/mail.ts";
 import { reason } from "../../outbound/reason.ts";
 import { sender } from "../../outbound/send.ts";
+import { domainOf } from "../domains/connections.ts";
 import type { Connection } from "./connections.ts";
-import { domainOf } from "./find.ts";
 import { SignInError } from "./problems.ts";
 import type { Verified } from "./shape.ts";
 
@@ -150,9 +150,8 @@ async function read(
 	const client: oauth.Client = { client_id };
 	const parameters = oauth.validateAuthResponse(server, client, url, state);
 	const methods = server.token_endpoint_auth_methods_supported ?? ["client_secret_basic"];
-	const proof = !client_secret
-		? oauth.None()
-		: methods.includes("client_secret_basic") && !isGitHub(connection)
+	const proof =
+		methods.includes("client_secret_basic") && !isGitHub(connection)
 			? oauth.ClientSecretBasic(client_secret)
 			: oauth.ClientSecretPost(client_secret);
 	const response = await oauth.authorizationCodeGrantRequest(
@@ -191,8 +190,6 @@ async function userInfo(
 	return oauth.processUserInfoResponse(server, client, sub, response);
 }
 
-const MAX_NAME = 150;
-
 const Claims = z.object({
 	sub: z.string().min(1).max(255),
 	email: z.string().optional().catch(undefined),
@@ -202,9 +199,6 @@ const Claims = z.object({
 	family_name: z.string().catch(""),
 	amr: z.array(z.string()).catch([]),
 });
-
-/** Returns a name as it is stored. */
-export const nameFrom = (text: string) => singleLine(text).slice(0, MAX_NAME);
 
 function toVerified(connection: Connection, all: Record<string, unknown>): Verified {
 	const parsed = Claims.safeParse(all);
@@ -224,8 +218,8 @@ function toVerified(connection: Connection, all: Record<string, unknown>): Verif
 		subject: claims.sub,
 		email: email.data,
 		is_email_verified: isVerified(connection, claims, email.data),
-		first_name: nameFrom(claims.given_name),
-		last_name: nameFrom(claims.family_name),
+		first_name: claims.given_name,
+		last_name: claims.family_name,
 		has_factor: claims.amr.some((method) => SECOND_FACTORS.includes(method)),
 		claims: all,
 	};

@@ -28,7 +28,9 @@ export const Started = z.object({
 	domain_id: z.string().nullable(),
 	organization_id: z.number().nullable(),
 	/** If an admin tests the connection: who, and for which domain. Then nobody is signed in. */
-	test: z.object({ user_id: z.number(), domain_id: z.string(), organization: z.string() }).optional(),
+	test: z
+		.object({ user_id: z.number(), domain_id: z.string(), organization: z.string() })
+		.optional(),
 });
 
 export type Started = z.infer<typeof Started>;

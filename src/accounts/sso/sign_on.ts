@@ -3,64 +3,67 @@ import * as z from "zod";
 import { newToken } from "../../auth/keys.ts";
 import type { App } from "../../env.ts";
 import { email } from "../../http/fields.ts";
-import type { Connection } from "./connections.ts";
+import { connectionOf, pathOf } from "../domains/connections.ts";
+import { type Connection, ofDomain, providerOf } from "./connections.ts";
 import { fail, signInWith } from "./finish.ts";
-import { isTooOften } from "./limit.ts";
 import { authorizationUrl, Pending, verify } from "./oidc.ts";
-import { expired, SignInError } from "./problems.ts";
+import { expired } from "./problems.ts";
 import { Started } from "./shape.ts";
-import { begin, redirectTo, take } from "./state.ts";
-import { testOf } from "./trial.ts";
+import { start } from "./start.ts";
+import { begin, take } from "./state.ts";
 
 /* The two pages of a sign-in through OpenID Connect, or GitHub. */
 
 const Stored = z.object({ started: Started, pending: Pending });
 
-/** The path of a connection below `/sso`. */
-const pathOf = ({ connection, domain_id }: Started | Connection) =>
-	domain_id === null ? connection : `oidc/${domain_id}`;
+/** A connection, and how to find it. */
+type Lookup = { connection: string; find: () => Promise<Connection> };
+
+/** The OpenID Connect provider of a domain. */
+export function domainIn(c: Context<App>): Lookup {
+	const id = (c.req.param("domain_id") ?? "").toLowerCase();
+	return { connection: connectionOf(id, "oidc"), find: () => ofDomain(c, id) };
+}
+
+/** A provider of the deployment. */
+export function providerIn(c: Context<App>): Lookup {
+	const name = c.req.param("provider") ?? "";
+	return { connection: name, find: async () => providerOf(c.env, name) };
+}
 
 /** Returns the URL that the operator or admin enters at the provider. */
-const callbackOf = (c: Context<App>, connection: Connection) =>
-	new URL(`/sso/${pathOf(connection)}/callback`, c.req.url).href;
+const callbackOf = (c: Context<App>, { connection }: Connection) =>
+	new URL(`${pathOf(connection)}/callback`, c.req.url).href;
 
 /** Redirects to the provider. */
-export async function start(c: Context<App>, find: () => Promise<Connection>) {
-	return goToProvider(c, find).catch((error) => fail(c, error));
-}
-
-async function goToProvider(c: Context<App>, find: () => Promise<Connection>) {
-	if (await isTooOften(c, "sign-ins"))
-		throw new SignInError("too_many_attempts", "Too many sign-ins from this network.");
-	const found = await find();
-	const { connection, domain_id, organization_id } = found;
-	const test = await testOf(c, connection);
-	const started = { connection, domain_id, organization_id, ...(test && { test }) };
-	const pending = { nonce: newToken(), verifier: newToken() };
-	const hint = email().safeParse(c.req.query("email"));
-	const state = newToken();
-	const redirect_uri = callbackOf(c, found);
-	const go = { redirect_uri, state, email: hint.data, pending };
-	return authorizationUrl(c.env, found, go).then(
-		async (url) => {
+export const goToProvider = (c: Context<App>, lookup: Lookup) =>
+	start(c, {
+		...lookup,
+		async begin(found, started) {
+			const pending = { nonce: newToken(), verifier: newToken() };
+			const state = newToken();
+			const url = await authorizationUrl(c.env, found, {
+				redirect_uri: callbackOf(c, found),
+				state,
+				email: email().safeParse(c.req.query("email")).data,
+				pending,
+			});
 			await begin(c, "oidc", { started, pending }, state);
-			return redirectTo(c, url);
+			return url;
 		},
-		(error) => fail(c, error, started),
-	);
-}
+	});
 
-/** Ends what `start` began, when the provider sends the browser back. */
-export async function callback(c: Context<App>, find: () => Promise<Connection>) {
+/** Ends what `goToProvider` began, when the provider sends the browser back. */
+export async function callback(c: Context<App>, { connection, find }: Lookup) {
 	const state = c.req.query("state") ?? "";
 	const data = await take(c, "oidc", state);
 	if (!data) return fail(c, expired());
 	const { started, pending } = Stored.parse(data);
 	const url = new URL(c.req.url);
 	const run = async () => {
-		const found = await find();
 		// The state of one connection must not be used with the response of another.
-		if (found.connection !== started.connection) throw expired();
+		if (connection !== started.connection) throw expired();
+		const found = await find();
 		const redirect_uri = callbackOf(c, found);
 		const who = await verify(c.env, found, { url, redirect_uri, state, pending });
 		return signInWith(c, who, started);

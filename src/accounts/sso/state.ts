@@ -18,7 +18,7 @@ import type { Finished, Started } from "./shape.ts";
 
 export const STATE_MS = 10 * MINUTE_MS;
 
-export type StateKind = "oidc" | "saml" | "finish" | "test" | "tested" | "passkey";
+type StateKind = "oidc" | "saml" | "finish" | "test" | "tested";
 
 /** The name has the prefix that keeps other hosts from setting the cookie, except on plain HTTP. */
 function cookieOf(c: Context<App>) {

@@ -1,7 +1,7 @@
-import { and, eq, type SQL, sql } from "drizzle-orm";
+import { eq, type SQL, sql } from "drizzle-orm";
 import { keyStillWorks } from "../../access/still_allowed.ts";
 import type { Tenant } from "../../access/tenant.ts";
-import { currentOrganization } from "../../access/visible.ts";
+import { isCaller } from "../../access/visible.ts";
 import { evict } from "../../auth/keys.ts";
 import { insertEach } from "../../db/client.ts";
 import { signInStates } from "../../db/schema/sign_in.ts";
@@ -22,14 +22,14 @@ import { rowsOf } from "./recovery_codes.ts";
  * @param challenge SQL condition on `sign_in_states`, for `has_challenge`
  */
 export const select = (
-	{ db, key }: Tenant,
+	tenant: Tenant,
 	uuid: string,
 	{
 		passkey,
 		challenge = sql`false`,
 	}: { passkey?: Reference | undefined; challenge?: SQL | undefined } = {},
 ) =>
-	db
+	tenant.db
 		.select({
 			user_id: users.id,
 			uuid: users.uuid,
@@ -43,12 +43,7 @@ export const select = (
 		})
 		.from(users)
 		.leftJoin(twoFactors, eq(twoFactors.user_id, users.id))
-		.where(
-			and(
-				eq(users.id, key.user_id),
-				uuid === "@me" ? undefined : eq(users.uuid, uuid.toLowerCase()),
-			),
-		);
+		.where(isCaller(tenant, uuid));
 
 export type Row = Awaited<ReturnType<typeof select>>[number];
 
@@ -129,15 +124,8 @@ export const removeFactor = async (tenant: Tenant) => [
 ];
 
 /** Returns the log entries of sessions that end. */
-export const entriesOf = ({ key }: Tenant, ended: Ended) =>
-	ended.map(({ id, label }) => ({
-		activity: "deleted" as const,
-		scope: "Session" as const,
-		item_id: id,
-		name: label,
-		organization: currentOrganization(key.user_id),
-		trigger: { job: "two_factor" },
-	}));
+export const entriesOf = (ended: Ended) =>
+	ended.map((session) => sessions.endEntry(session, "two_factor"));
 
 /** Removes the keys of ended sessions from KV, and mails the user. */
 export async function announce(tenant: Tenant, ended: Ended, change: Change) {

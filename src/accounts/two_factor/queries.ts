@@ -141,7 +141,7 @@ export const confirm = (tenant: Tenant, uuid: string, code: string) =>
 				setEnabled(tenant, true),
 				sessions.remove(db, otherSessions(tenant)),
 			],
-			entries: [entry(tenant, row, "enabled"), ...entriesOf(tenant, others)],
+			entries: [entry(tenant, row, "enabled"), ...entriesOf(others)],
 			answer: select(tenant, "@me"),
 		});
 		await announce(tenant, others, factorEnabled);
@@ -185,7 +185,7 @@ export const disable = (tenant: Tenant, uuid: string, given: Given) =>
 				...(isLast ? await removeFactor(tenant) : removeApp(tenant)),
 				sessions.remove(db, otherSessions(tenant)),
 			],
-			entries: [entry(tenant, row, "disabled", proof), ...entriesOf(tenant, others)],
+			entries: [entry(tenant, row, "disabled", proof), ...entriesOf(others)],
 			answer: select(tenant, "@me"),
 		});
 		await announce(tenant, others, factorDisabled(isLast));

@@ -4,6 +4,7 @@ import type { Tenant } from "../../access/tenant.ts";
 import {
 	currentOrganization,
 	currentProject,
+	isCaller,
 	reachableOrganization,
 	visibleProject,
 } from "../../access/visible.ts";
@@ -40,12 +41,7 @@ const select = (tenant: Tenant, uuid: string) =>
 			projects,
 			and(eq(projects.id, currentProject(tenant.key.user_id)), visibleProject(tenant)),
 		)
-		.where(
-			and(
-				eq(users.id, tenant.key.user_id),
-				uuid === "@me" ? undefined : eq(users.uuid, uuid.toLowerCase()),
-			),
-		);
+		.where(isCaller(tenant, uuid));
 
 type Row = Awaited<ReturnType<typeof select>>[number];
 

@@ -10,6 +10,7 @@ import { users } from "../../../src/db/schema/users.ts";
 import {
 	CERTIFICATES,
 	domainName,
+	ELLIPTIC,
 	insertDomain,
 	link,
 	moveTo,
@@ -85,6 +86,7 @@ describe("the certificate", () => {
 	test.each([
 		["is something else", "MII…"],
 		["is only base64", btoa("not a certificate")],
+		["has a key that isn't RSA", ELLIPTIC],
 		["is cut off", base64(one).slice(0, -40)],
 		[
 			"comes with its private key",
@@ -96,7 +98,7 @@ describe("the certificate", () => {
 		const { here, patch } = await home();
 		const rejection = wrong(
 			"invalid_input",
-			"Enter one or two X.509 certificates, as PEM or as the base64 in the provider's metadata.",
+			"Enter one or two X.509 certificates with RSA keys, as PEM or as the base64 in the provider's metadata.",
 			"saml_x509_cert",
 		);
 		expect(await patch({ saml_x509_cert })).toMatchObject(rejection);

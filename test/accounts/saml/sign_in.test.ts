@@ -19,6 +19,7 @@ import {
 	getPage,
 	ISSUER,
 	newestFailure,
+	PERSISTENT,
 	post,
 	send,
 	sign,
@@ -26,11 +27,10 @@ import {
 	signIn,
 	start,
 	succeeds,
+	throughSamlp,
 } from "./support.ts";
 
 const problem = (code: string) => `/console/sign_in#problem=${code}`;
-
-const PERSISTENT = "urn:oasis:names:tc:SAML:2.0:nameid-format:persistent";
 
 /** The identities of a domain's connection. */
 const identitiesOf = ({ id }: Connected) =>
@@ -45,37 +45,7 @@ const linksOf = ({ id }: Connected) =>
 		.from(signIns)
 		.where(eq(signIns.connection, `saml:${id}`));
 
-/** Returns the value of a form's field. */
-const fieldIn = (page: string, name: string) =>
-	new RegExp(`name="${name}" value="([^"]*)"`).exec(page)?.[1] ?? "";
-
-/** The URL at samlp for requests, with what it says of whom. */
-const samlpUrl = (user: object, options: object = {}, by = "one") =>
-	`${env.SAML_PROVIDER_URL}/sso/${Buffer.from(JSON.stringify({ user, options, by })).toString("base64url")}`;
-
-const ada = (domain: string) => ({
-	id: "ada-7",
-	emails: [{ value: `Ada@${domain}` }],
-	displayName: "Ada Lovelace",
-	name: { givenName: "Ada", familyName: "Lovelace" },
-});
-
 describe("with samlp, a provider that others wrote", () => {
-	/** Signs in at samlp as a browser does. */
-	async function throughSamlp(home: Connected, options: object = {}, by = "one") {
-		const saml_acs_url = samlpUrl(
-			ada(home.domain),
-			{ nameIdentifierFormat: PERSISTENT, ...options },
-			by,
-		);
-		await db.update(domains).set({ saml_acs_url }).where(eq(domains.id, home.id));
-		const { url, cookie } = await start(home);
-		const page = await (await fetch(url)).text();
-		expect(page).toContain(`action="${home.acs_url}"`);
-		const xml = Buffer.from(fieldIn(page, "SAMLResponse"), "base64").toString();
-		return follow(await post(home, xml), cookie);
-	}
-
 	test("a person signs in, and is signed in as the same person again", async () => {
 		const home = await connected();
 		const location = await throughSamlp(home);
@@ -112,7 +82,9 @@ describe("with samlp, a provider that others wrote", () => {
 		["the digest is SHA-1", { digestAlgorithm: "sha1" }, "one"],
 		["it has expired", { lifetimeInSeconds: -600 }, "one"],
 	])("nobody signs in if %s", async (_, options, by) => {
-		expect(await throughSamlp(await connected(), options, by)).toBe(problem("invalid_response"));
+		expect(await throughSamlp(await connected(), options, { by })).toBe(
+			problem("invalid_response"),
+		);
 	});
 
 	test("an encrypted assertion is rejected, and the admin is told to turn encryption off", async () => {

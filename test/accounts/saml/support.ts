@@ -1,5 +1,7 @@
 import { env } from "cloudflare:workers";
+import { eq } from "drizzle-orm";
 import { v7 } from "uuid";
+import { expect } from "vitest";
 import { domains } from "../../../src/db/schema/domains.ts";
 import type { Signing } from "../../support/saml.ts";
 import { call, db, world } from "../../support/world.ts";
@@ -107,8 +109,8 @@ export const cookieIn = ({ headers }: { headers: Headers }) =>
 	headers.get("set-cookie")?.split(";")[0] ?? "";
 
 /** Starts a sign-in. Returns its cookie, the URL at the provider, and the id of the request. */
-export async function start({ id }: Connected) {
-	const response = await getPage(`/sso/saml/${id}/start`);
+export async function start({ id }: Connected, query = "") {
+	const response = await getPage(`/sso/saml/${id}/start${query}`);
 	const url = new URL(response.headers.get("location") ?? "");
 	const request = Buffer.from(url.searchParams.get("SAMLRequest") ?? "", "base64");
 	const xml = await new Response(
@@ -119,10 +121,17 @@ export async function start({ id }: Connected) {
 }
 
 /** Posts a response as a page of the provider does: without cookies. */
-export const post = ({ id }: { id: string }, xml: string, options: Options = {}) =>
+export const post = (
+	{ id }: { id: string },
+	xml: string,
+	{ relayState, ...options }: Options & { relayState?: string } = {},
+) =>
 	call("POST", `/sso/saml/${id}/acs`, {
 		...options,
-		raw: new URLSearchParams({ SAMLResponse: Buffer.from(xml).toString("base64") }).toString(),
+		raw: new URLSearchParams({
+			SAMLResponse: Buffer.from(xml).toString("base64"),
+			...(relayState && { RelayState: relayState }),
+		}).toString(),
 		headers: {
 			"cf-connecting-ip": v7(),
 			"content-type": "application/x-www-form-urlencoded",
@@ -169,6 +178,49 @@ export const succeeds = /^\/console\/sign_in#token=[\w-]{43}$/;
 export async function newestFailure({ here }: Connected) {
 	const { body } = await here("GET", "/activity_log?scope=SignIn");
 	return body.results[0]?.detail?.trigger ?? body.results[0];
+}
+
+/** Returns the value of a form's field. */
+const fieldIn = (page: string, name: string) =>
+	new RegExp(`name="${name}" value="([^"]*)"`).exec(page)?.[1] ?? "";
+
+/** The URL at samlp for requests, with what it says of whom. */
+const samlpUrl = (user: object, options: object, by: string) =>
+	`${env.SAML_PROVIDER_URL}/sso/${Buffer.from(JSON.stringify({ user, options, by })).toString("base64url")}`;
+
+const ada = (email: string) => ({
+	id: "ada-7",
+	emails: [{ value: email }],
+	displayName: "Ada Lovelace",
+	name: { givenName: "Ada", familyName: "Lovelace" },
+});
+
+export const PERSISTENT = "urn:oasis:names:tc:SAML:2.0:nameid-format:persistent";
+
+type AtSamlp = {
+	email?: string;
+	/** The name of the pair of keys that signs. */
+	by?: string;
+	/** Of the start. */
+	query?: string;
+	/** The browser that finishes; by default, the one that started. */
+	cookie?: string;
+	/** Whether the provider sends the `RelayState` back. */
+	relays?: boolean;
+};
+
+/** Signs in at samlp as a browser does. Returns where that leads. */
+export async function throughSamlp(home: Connected, options: object = {}, how: AtSamlp = {}) {
+	const { email = `Ada@${home.domain}`, by = "one", query, relays = true } = how;
+	const named = { nameIdentifierFormat: PERSISTENT, ...options };
+	const saml_acs_url = samlpUrl(ada(email), named, by);
+	await db.update(domains).set({ saml_acs_url }).where(eq(domains.id, home.id));
+	const { url, cookie } = await start(home, query);
+	const page = await (await fetch(url)).text();
+	expect(page).toContain(`action="${home.acs_url}"`);
+	const xml = Buffer.from(fieldIn(page, "SAMLResponse"), "base64").toString();
+	const relayState = relays ? fieldIn(page, "RelayState") : "";
+	return follow(await post(home, xml, { relayState }), how.cookie ?? cookie);
 }
 
 export { send };

@@ -85,6 +85,11 @@ const ATTACKERS: [
 		async ({ token }) => ({ headers: { authorization: `Basic ${btoa(`scim:${token}`)}` } }),
 		401,
 	],
+	[
+		"the token with another scheme",
+		async ({ token }) => ({ headers: { authorization: `Token ${token}` } }),
+		401,
+	],
 ];
 
 test.each(ATTACKERS)(
@@ -161,6 +166,7 @@ test("unknown paths, methods and bodies are rejected in SCIM's own form", async 
 	const home = await provisioned();
 	const person = await home.add();
 	const user = `/Users/${person.id}`;
+	const active = { op: "replace", path: "active", value: true };
 	for (const [method, path, body, status, scimType] of [
 		["GET", "/nowhere", undefined, 404],
 		["GET", "/Users/nobody", undefined, 404],
@@ -179,8 +185,23 @@ test("unknown paths, methods and bodies are rejected in SCIM's own form", async 
 		["PATCH", user, { Operations: [{ op: "remove" }] }, 400, "invalidPath"],
 		["PATCH", user, { Operations: [{ op: "add", path: "a b", value: 1 }] }, 400, "invalidPath"],
 		["PATCH", user, { Operations: [{ op: "remove", path: "userName" }] }, 400, "invalidValue"],
+		["PATCH", user, { Operations: [{ op: "replace", path: "active" }] }, 400, "invalidValue"],
+		["PATCH", user, { Operations: [{ op: "replace", value: [1] }] }, 400, "invalidValue"],
+		[
+			"PATCH",
+			user,
+			{ Operations: [{ op: "remove", path: 'name[value eq "1"]' }] },
+			400,
+			"invalidPath",
+		],
+		["PATCH", user, { Operations: [{ op: "remove", path: "name[type pr]" }] }, 400, "invalidPath"],
+		["PATCH", user, { Operations: Array(101).fill(active) }, 400, "invalidValue"],
 		["POST", "/Groups", {}, 400, "invalidValue"],
 		["GET", "/Users?startIndex=100001", undefined, 400, "invalidValue"],
+		["GET", "/Users?startIndex=9007199254740993", undefined, 400, "invalidValue"],
+		["GET", `/Users?startIndex=${"9".repeat(400)}`, undefined, 400, "invalidValue"],
+		["GET", "/Users?startIndex=1.5", undefined, 400, "invalidValue"],
+		["GET", "/Groups?count=all", undefined, 400, "invalidValue"],
 	] as const) {
 		const response = await home.scim(method, path, body === undefined ? {} : { body });
 		expect([method, path, response.status, response.body.scimType]).toEqual([
@@ -194,6 +215,96 @@ test("unknown paths, methods and bodies are rejected in SCIM's own form", async 
 			status: String(status),
 			detail: expect.any(String),
 		});
+	}
+});
+
+/** JSON that is nested so deeply that a recursive function fails. */
+const nested = (depth: number) => `${"[".repeat(depth)}${"]".repeat(depth)}`;
+
+test("large and deeply nested bodies are handled or rejected like any other", async () => {
+	const home = await provisioned();
+	const person = await home.add();
+	const group = await home.group("Team");
+	const deep = nested(100_000);
+	const patch = (path: string) =>
+		`{"Operations":[{"op":"add","path":"${path}","value":${deep}},{"op":"add","value":{"${path}":${deep}}}]}`;
+	const others = Array.from({ length: 12_000 }, () => ({ value: crypto.randomUUID() }));
+	for (const [method, path, body, status, scimType] of [
+		["POST", "/Users", { userName: home.address(), photo: "x".repeat(500_000) }, 201],
+		[
+			"POST",
+			"/Users",
+			{ userName: home.address(), displayName: "x".repeat(500_000) },
+			400,
+			"invalidValue",
+		],
+		["POST", "/Users", { userName: home.address(), photo: "x".repeat(2 ** 20) }, 413],
+		["PUT", `/Groups/${group.id}`, { displayName: "Team", members: others }, 400, "tooMany"],
+		["POST", "/Users", `{"userName":"${home.address()}","photo":${deep}}`, 201],
+		["POST", "/Users", `{"userName":${deep}}`, 400, "invalidValue"],
+		[
+			"PUT",
+			`/Users/${person.id}`,
+			`{"userName":"${person.userName}","name":${deep}}`,
+			400,
+			"invalidValue",
+		],
+		[
+			"PUT",
+			`/Users/${person.id}`,
+			`{"userName":"${person.userName}","active":${deep}}`,
+			400,
+			"invalidValue",
+		],
+		["PATCH", `/Users/${person.id}`, patch("displayName"), 400, "invalidValue"],
+		["PATCH", `/Users/${person.id}`, patch("name.givenName"), 400, "invalidValue"],
+		["PATCH", `/Groups/${group.id}`, patch("members"), 400, "invalidValue"],
+		["POST", "/Groups", `{"displayName":"x","members":${deep}}`, 400, "invalidValue"],
+	] as const) {
+		const response = await home.scim(method, path, { body });
+		expect([method, path, response.status, response.body.scimType]).toEqual([
+			method,
+			path,
+			status,
+			scimType,
+		]);
+		if (status >= 400) expect(response.body.schemas).toEqual([ERROR]);
+	}
+});
+
+test("names in every script are kept, found, and shown as the account's", async () => {
+	const home = await provisioned();
+	for (const [givenName, familyName, part] of [
+		["愛", "山田", "山"],
+		["Ольга", "Ёлкина", "ёлк"],
+		["محمد", "علي", "علي"],
+		["Zoë", "Ångström", "ÅNGSTR"],
+		["👩🏽‍💻", "𠮷野", "𠮷"],
+	] as const) {
+		const displayName = `${givenName} ${familyName}`;
+		const person = await home.add(undefined, { name: { givenName, familyName }, displayName });
+		expect(person).toMatchObject({ name: { givenName, familyName }, displayName });
+		expect((await home.member(person.userName)).user).toMatchObject({
+			first_name: givenName,
+			last_name: familyName,
+		});
+		for (const filter of [
+			`displayName co "${part}"`,
+			`displayName sw "${givenName}"`,
+			`displayName eq "${displayName.toUpperCase()}"`,
+		]) {
+			const path = `/Users?filter=${encodeURIComponent(filter)}`;
+			const { Resources } = (await home.scim("GET", path)).body;
+			expect([filter, ...Resources.map(({ id }: { id: string }) => id)]).toEqual([
+				filter,
+				person.id,
+			]);
+		}
+	}
+	for (const displayName of ["a\0b", "a\ud800"]) {
+		const body = `{"userName":"${home.address()}","displayName":${JSON.stringify(displayName)}}`;
+		const response = await home.scim("POST", "/Users", { body });
+		expect([response.status, response.body.scimType]).toEqual([400, "invalidValue"]);
 	}
 });
 

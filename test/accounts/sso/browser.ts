@@ -1,7 +1,7 @@
 import { env } from "cloudflare:workers";
 import { v7 } from "uuid";
 import { expect } from "vitest";
-import { cipherOfDomain } from "../../../src/accounts/sso/secret.ts";
+import { seal } from "../../../src/accounts/domains/secret.ts";
 import { call } from "../../support/world.ts";
 import { type WithDomain, withDomain } from "./support.ts";
 
@@ -11,8 +11,7 @@ export const CLIENT = { oidc_client_id: "tenantry", secret: "the-client-secret-o
 export async function withProvider(oidc_issuer = env.PROVIDER_URL, columns = {}) {
 	const { oidc_client_id, secret } = CLIENT;
 	const home = await withDomain({ oidc_issuer, oidc_client_id, ...columns });
-	const cipher = cipherOfDomain(env, home.domain_id);
-	await home.set({ oidc_client_secret: await cipher.seal("oidc_client_secret", secret) });
+	await home.set({ oidc_client_secret: await seal(env, home.domain_id, secret) });
 	return { ...home, path: `/sso/oidc/${home.domain_id}` };
 }
 

@@ -1,10 +1,12 @@
+import { env } from "cloudflare:workers";
 import { eq } from "drizzle-orm";
 import { v7 } from "uuid";
 import { describe, expect, test } from "vitest";
 import { members } from "../../../src/db/schema/members.ts";
 import { users } from "../../../src/db/schema/users.ts";
+import { exhaust } from "../../support/time.ts";
 import { codeOf } from "../../support/totp.ts";
-import { call, db, world } from "../../support/world.ts";
+import { call, db, racing, world } from "../../support/world.ts";
 import { complete, enforce, linksOf, rejected, withFactor } from "../sign_in/support.ts";
 import {
 	entriesOf,
@@ -98,6 +100,25 @@ describe("the first sign-in", () => {
 		await expectNothing(home, `ada@${home.domain}`, "no_account");
 	});
 
+	test.each([
+		["stops adding people", { jit_provisioning_enabled: false }, "no_account"],
+		["isn't verified any more", { verified_at: null }, "domain_not_verified"],
+	])("creates nobody if the domain %s meanwhile", async (_, columns, code) => {
+		const home = await withDomain({ jit_provisioning_enabled: true });
+		const env = racing(() => home.set(columns), { at: 3 });
+		expect(await finish(home, who(home), { env })).toEqual(problem(code));
+		await expectNothing(home, `ada@${home.domain}`, code);
+	});
+
+	test("isn't logged if too many have failed from its network", async () => {
+		const home = await withDomain();
+		const ada = who(home);
+		const address = "198.51.100.91";
+		await exhaust(env.SIGN_INS, `${ada.connection} from ${address}`);
+		expect(await finish(home, ada, { address })).toEqual(problem("no_account"));
+		expect(await entriesOf(home)).toEqual([]);
+	});
+
 	test("doesn't link an account to a second account at the provider, such as that of a namesake", async () => {
 		const home = await withDomain();
 		const user = await home.colleague();
@@ -154,6 +175,15 @@ describe("a provider of the operator", () => {
 		expect(await identitiesOf(user)).toHaveLength(1);
 	});
 
+	test("doesn't sign in the people of a domain that isn't verified", async () => {
+		const home = await withDomain({ verified_at: null, jit_provisioning_enabled: true });
+		const user = await home.colleague();
+		expect(await finish(home, google(home))).toEqual(problem("account_not_linked"));
+		expect(await identitiesOf(user)).toEqual([]);
+		const nobody = google(home, { email: `bob@${home.domain}` });
+		expect(await finish(home, nobody)).toEqual(problem("no_account"));
+	});
+
 	test("doesn't sign in others who have not linked it", async () => {
 		const home = await withDomain({ sso_enforcement: "github", jit_provisioning_enabled: true });
 		const user = await home.colleague();
@@ -175,6 +205,28 @@ describe("later sign-ins", () => {
 		});
 		expect(await linksOf(user)).toHaveLength(2);
 		expect(await identitiesOf(user)).toMatchObject([{ email: ada.email }]);
+	});
+
+	test("are rejected when the domain loses its verification meanwhile", async () => {
+		const home = await withDomain();
+		const user = await home.colleague();
+		const ada = who(home);
+		await finish(home, ada);
+		const env = racing(() => home.set({ verified_at: null }), { at: 3 });
+		expect(await finish(home, ada, { env })).toEqual(problem("domain_not_verified"));
+		expect(await linksOf(user)).toHaveLength(1);
+	});
+
+	test("are rejected when the user is deactivated meanwhile", async () => {
+		const home = await withDomain();
+		const user = await home.colleague();
+		const ada = who(home);
+		await finish(home, ada);
+		const deactivate = () =>
+			db.update(users).set({ is_active: false }).where(eq(users.id, user.id));
+		const env = racing(deactivate, { at: 3 });
+		expect(await finish(home, ada, { env })).toEqual(problem("account_deactivated"));
+		expect(await linksOf(user)).toHaveLength(1);
 	});
 
 	test("are rejected when the user was deactivated", async () => {

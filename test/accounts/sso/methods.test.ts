@@ -19,7 +19,11 @@ const methods = async (email?: string, overrides: Partial<Env> = {}, address = v
 	});
 };
 
-const OIDC = { oidc_issuer: "https://id.example.com", oidc_client_id: "tenantry" };
+const OIDC = {
+	oidc_issuer: "https://id.example.com",
+	oidc_client_id: "tenantry",
+	oidc_client_secret: "sealed",
+};
 
 describe("the methods for an address", () => {
 	test("are a mail and the operator's providers, if its domain says nothing", async () => {

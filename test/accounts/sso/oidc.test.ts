@@ -2,7 +2,7 @@ import { env } from "cloudflare:workers";
 import { eq } from "drizzle-orm";
 import { v7 } from "uuid";
 import { describe, expect, test } from "vitest";
-import { cipherOfDomain } from "../../../src/accounts/sso/secret.ts";
+import { seal } from "../../../src/accounts/domains/secret.ts";
 import { signInStates } from "../../../src/db/schema/sign_in.ts";
 import { users } from "../../../src/db/schema/users.ts";
 import type { Lie } from "../../support/provider.ts";
@@ -80,8 +80,7 @@ describe("oidc-provider", () => {
 	test("isn't asked with a wrong secret", async () => {
 		const home = await withProvider();
 		const user = await home.colleague();
-		const cipher = cipherOfDomain(env, home.domain_id);
-		await home.set({ oidc_client_secret: await cipher.seal("oidc_client_secret", "wrong") });
+		await home.set({ oidc_client_secret: await seal(env, home.domain_id, "wrong") });
 		expect(await signIn(home, { email: user.email })).toEqual({ problem: "provider_denied" });
 		const [entry] = await entriesOf(home);
 		expect(JSON.stringify(entry?.detail)).toContain("invalid_client");
@@ -102,6 +101,9 @@ describe("oidc-provider", () => {
 			code_challenge_method: "S256",
 			login_hint: `ada@${home.domain}`,
 		});
+		const again = await begin(home, browser());
+		for (const name of ["state", "nonce", "code_challenge"])
+			expect(again.searchParams.get(name)).not.toBe(url.searchParams.get(name));
 	});
 });
 
@@ -278,17 +280,21 @@ describe("a provider", () => {
 	test("is asked only for a verified domain that has one", async () => {
 		const missing = await begin({ path: `/sso/oidc/${v7()}` }, browser());
 		expect(missing.hash).toBe("#problem=not_configured");
-		for (const columns of [{ verified_at: null }, { oidc_issuer: "" }, { oidc_client_id: null }]) {
-			const home = await withProvider(env.PROVIDER_URL, columns);
+		for (const columns of [
+			{ verified_at: null },
+			{ oidc_issuer: "" },
+			{ oidc_client_id: null },
+			{ oidc_client_secret: null },
+		]) {
+			const home = await withProvider();
+			await home.set(columns);
 			expect((await begin(home, browser())).hash).toBe("#problem=not_configured");
 		}
 	});
 
 	test("can't use the secret of another domain", async () => {
 		const [home, other] = [await withProvider(), await withProvider()];
-		const cipher = cipherOfDomain(env, other.domain_id);
-		const copied = await cipher.seal("oidc_client_secret", CLIENT.secret);
-		await home.set({ oidc_client_secret: copied });
+		await home.set({ oidc_client_secret: await seal(env, other.domain_id, CLIENT.secret) });
 		expect((await begin(home, browser())).hash).toBe("#problem=not_configured");
 	});
 });

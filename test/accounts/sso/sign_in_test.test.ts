@@ -2,6 +2,7 @@ import { env } from "cloudflare:workers";
 import { eq } from "drizzle-orm";
 import { v7 } from "uuid";
 import { describe, expect, test } from "vitest";
+import { identities } from "../../../src/db/schema/identities.ts";
 import { users } from "../../../src/db/schema/users.ts";
 import { call, db, join, world } from "../../support/world.ts";
 import { begin, browser, type Home, signInAt, withProvider } from "./browser.ts";
@@ -95,6 +96,11 @@ describe("the test of a connection", () => {
 		});
 		const another = await withProvider();
 		expect((await result({ ...home, domain_id: another.domain_id }, token)).status).toBe(404);
+		const own = await home.here("POST", "/domains", {
+			body: { domain: `${v7()}.example.com` },
+		});
+		const beside = { ...home, domain_id: own.body.id };
+		expect((await result(beside, token)).body.code).toBe("expired");
 		expect((await result(home, v7())).body.code).toBe("expired");
 	});
 
@@ -120,6 +126,18 @@ describe("the test of a connection", () => {
 	});
 
 	test("doesn't link an account that is linked to somebody else", async () => {
+		const home = await withProvider();
+		const email = await ownAddress(home);
+		const { id: user_id } = await home.colleague();
+		const connection = `oidc:${home.domain_id}`;
+		await db.insert(identities).values({ connection, subject: email, user_id, email });
+		const others = await result(home, await run(home, { email }));
+		expect(others.body).toMatchObject({ success: false, is_linked: false });
+		expect(others.body.steps.at(-1)).toMatchObject({ name: "linked_to_another" });
+		expect(await identitiesOf(home.owner)).toEqual([]);
+	});
+
+	test("doesn't link a second account to the admin", async () => {
 		const home = await withProvider();
 		const email = await ownAddress(home);
 		await result(home, await run(home, { email }));

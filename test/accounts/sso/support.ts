@@ -88,7 +88,11 @@ export const who = (home: WithDomain, more: Record<string, unknown> = {}) => ({
 export async function finish(
 	home: WithDomain,
 	person: ReturnType<typeof who>,
-	{ cookie, env = {} }: { cookie?: string; env?: Partial<Env> } = {},
+	{
+		cookie,
+		env = {},
+		address = v7(),
+	}: { cookie?: string; env?: Partial<Env>; address?: string } = {},
 ) {
 	const token = newToken();
 	const { connection, domain_id } = person;
@@ -104,7 +108,7 @@ export async function finish(
 		call("GET", `/sso/finish?token=${token}`, {
 			headers: {
 				cookie: `__Host-tenantry-sign-in=${cookie ?? token}`,
-				"cf-connecting-ip": v7(),
+				"cf-connecting-ip": address,
 			},
 			env,
 		});

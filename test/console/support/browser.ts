@@ -33,7 +33,7 @@ export function inBrowser(name: string, tests: (open: Open) => void) {
 	withBrowser(name, (newPage) => {
 		tests(
 			async (path, { key = inject("console").key, hasTouch = false, timezoneId = "UTC" } = {}) => {
-				const { url } = inject("console");
+				const { url, provider } = inject("console");
 				const page = await newPage({
 					viewport: { width: 1280, height: 800 },
 					timezoneId,
@@ -41,7 +41,7 @@ export function inBrowser(name: string, tests: (open: Open) => void) {
 					hasTouch,
 					permissions: ["clipboard-read", "clipboard-write"],
 				});
-				problems.set(page, problemsOf(page, url, REJECTIONS));
+				problems.set(page, problemsOf(page, [url, provider], REJECTIONS));
 				await page.goto(`${url}${path}${key && `#key=${key}`}`);
 				// A key in a link is kept only once the service has accepted it. Nothing is drawn before
 				// that.

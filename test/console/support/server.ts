@@ -1,6 +1,8 @@
 /** Starts `npm start` for the tests of the console, next to the servers that it needs. */
 import { mkdirSync, writeFileSync } from "node:fs";
 import type { TestProject } from "vitest/node";
+import { CLIENT } from "../../../scripts/provider/oidc.ts";
+import { providers } from "../../support/provider.ts";
 import { registries } from "../../support/registry.ts";
 import { discard, folder, freePort, Server } from "../../support/server.ts";
 import { resolver } from "./dns.ts";
@@ -18,6 +20,8 @@ declare module "vitest" {
 			state: string;
 			/** The server's resolver (dns.ts). */
 			resolver: string;
+			/** An OpenID provider, which is also GitLab. */
+			provider: string;
 		};
 	}
 }
@@ -31,6 +35,7 @@ export default async function setup({ provide }: TestProject) {
 	const state = folder();
 	const { NPM_REGISTRY_URL, GITHUB_API_URL, GITHUB_ARCHIVE_URL } = await registries();
 	const DOH_URL = await resolver();
+	const { PROVIDER_URL: provider } = await providers();
 	mkdirSync(state, { recursive: true });
 	writeFileSync(
 		`${state}/dev.vars`,
@@ -39,6 +44,9 @@ export default async function setup({ provide }: TestProject) {
 			GITHUB_API_URL,
 			GITHUB_ARCHIVE_URL,
 			DOH_URL,
+			SSO_GITLAB_URL: provider,
+			SSO_GITLAB_CLIENT_ID: CLIENT.client_id,
+			SSO_GITLAB_CLIENT_SECRET: CLIENT.client_secret,
 			USAGE_FLUSH_SECONDS: "0",
 		}),
 	);
@@ -47,7 +55,8 @@ export default async function setup({ provide }: TestProject) {
 	const [, key = ""] = await server.says(/export KEY=(\S+)/);
 	const [, link = ""] = await server.says(/(http\S+#key=\S+)/);
 	await server.says(/Data is stored in/);
-	provide("console", { url: `http://localhost:${port}`, key, link, state, resolver: DOH_URL });
+	const url = `http://localhost:${port}`;
+	provide("console", { url, key, link, state, resolver: DOH_URL, provider });
 	return async () => {
 		await server.stop();
 		discard(state);

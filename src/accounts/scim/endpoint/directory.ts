@@ -17,7 +17,7 @@ import type { App } from "../../../env.ts";
 import { ApiError, forbidden } from "../../../http/errors.ts";
 import { countRequest } from "../../../http/rate_limit.ts";
 import { HOUR_MS } from "../../../lib/durations.ts";
-import { TOKEN_PREFIX } from "../token.ts";
+import { TOKEN_PREFIX } from "../domain.ts";
 
 declare module "hono" {
 	interface ContextVariableMap {
@@ -61,6 +61,7 @@ export class Directory {
 	readonly #hash: string;
 	readonly #session: ReturnType<typeof connect>;
 	#provider: Provider | undefined;
+	#hasRead = false;
 
 	constructor(c: Context<App>, hash: string) {
 		this.#session = connect(c);
@@ -77,6 +78,11 @@ export class Directory {
 	/** The base URL of the endpoint. */
 	get url() {
 		return new URL(`/scim/v2/${this.domain_id}`, this.#c.req.url).href;
+	}
+
+	/** Whether the guard has run. */
+	get hasRead() {
+		return this.#hasRead;
 	}
 
 	/** Whether the token is one of the domain's. */
@@ -130,6 +136,7 @@ export class Directory {
 		let results = await send();
 		// A replica may not have the token yet.
 		if (!results.guard[0] && this.#session.usePrimary()) results = await send();
+		this.#hasRead = true;
 		const [provider] = results.guard;
 		if (!provider) throw await countFailure(this.#c, badToken());
 		this.#provider = provider;
@@ -196,4 +203,13 @@ export const asProvider = createMiddleware<App>(async (c, next) => {
 	if (tooMany) throw tooMany;
 	c.set("directory", new Directory(c, hash));
 	await next();
+});
+
+/**
+ * Runs the guard for requests that haven't read anything: those for documents, and those with a bad
+ * body, whose error says less than that of the guard.
+ */
+export const guarded = createMiddleware<App>(async ({ var: { directory } }, next) => {
+	await next();
+	if (!directory.hasRead) await directory.read();
 });

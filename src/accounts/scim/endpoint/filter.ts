@@ -1,5 +1,7 @@
-import { type SQL, sql } from "drizzle-orm";
+import { eq, type SQL, sql } from "drizzle-orm";
+import type { SQLiteColumn } from "drizzle-orm/sqlite-core";
 import { type Filter, parse } from "scim2-parse-filter";
+import { contains, equals, startsWith } from "../../../db/contains.ts";
 import { ScimError } from "../../../http/scim_errors.ts";
 
 /*
@@ -21,13 +23,36 @@ export type Attribute = (op: Operator, value: Value) => SQL | undefined;
 /** The attributes of a resource that can be filtered, by their names in lower case. */
 export type Attributes = Record<string, Attribute>;
 
+/** Text that is compared ignoring case. */
+export const ofText =
+	(column: SQL | SQLiteColumn): Attribute =>
+	(op, value) =>
+		typeof value === "string"
+			? { eq: equals, co: contains, sw: startsWith }[op](column, value)
+			: undefined;
+
+/** Text whose case matters, such as the provider's ids. */
+export const ofExactText =
+	(column: SQLiteColumn): Attribute =>
+	(op, value) => {
+		if (typeof value !== "string") return undefined;
+		if (op === "eq") return eq(column, value);
+		return sql`instr(${column}, ${value}) ${op === "co" ? sql`> 0` : sql`= 1`}`;
+	};
+
+/** An id of ours, which is in lower case. */
+export const ofId =
+	(condition: (id: string) => SQL): Attribute =>
+	(op, value) =>
+		op === "eq" && typeof value === "string" ? condition(value.toLowerCase()) : undefined;
+
 const invalidFilter = (detail: string) => new ScimError(400, "invalidFilter", detail);
 
 /**
  * Parses a filter. The parser's time grows exponentially with line breaks in an open quotation, so
  * control characters are rejected first.
  */
-function read(text: string): Filter {
+export function parseFilter(text: string): Filter {
 	if (text.length > MAX_CHARACTERS)
 		throw invalidFilter(`A filter can have ${MAX_CHARACTERS} characters.`);
 	if (/\p{Cc}/u.test(text)) throw invalidFilter("A filter can't have control characters.");
@@ -40,8 +65,11 @@ function read(text: string): Filter {
 	}
 }
 
+/** The name of an attribute in a path: in lower case, without the URN of its schema. */
+export const nameIn = (path: string) => path.toLowerCase().replace(/^urn:[\w:.]+:/, "");
+
 /** Converts a filter to a condition. Throws 400 `invalidFilter`. */
-export function toCondition(text: string, attributes: Attributes): SQL {
+export function toCondition(filter: Filter, attributes: Attributes): SQL {
 	let comparisons = 0;
 	const convert = (filter: Filter): SQL => {
 		if (filter.op === "and" || filter.op === "or")
@@ -55,7 +83,7 @@ export function toCondition(text: string, attributes: Attributes): SQL {
 		comparisons += 1;
 		if (comparisons > MAX_COMPARISONS)
 			throw invalidFilter(`A filter can have ${MAX_COMPARISONS} comparisons.`);
-		const name = path.toLowerCase().replace(/^urn:[\w:.]+:/, "");
+		const name = nameIn(path);
 		const attribute = Object.hasOwn(attributes, name) ? attributes[name] : undefined;
 		if (!attribute) throw invalidFilter(`The attribute ${path} can't be filtered.`);
 		const condition = op === "eq" || op === "co" || op === "sw" ? attribute(op, value) : undefined;
@@ -72,16 +100,11 @@ export function toCondition(text: string, attributes: Attributes): SQL {
 		if (!("compValue" in filter)) throw invalidFilter(`The filter of ${path} isn't supported.`);
 		return compare(`${path}.${filter.attrPath}`, filter.op, filter.compValue);
 	};
-	return convert(read(text));
+	return convert(filter);
 }
 
 /** Whether a filter requires one value of one of these attributes, so that an index finds it. */
-export function isPinned(text: string, names: string[]) {
-	const pins = (filter: Filter): boolean =>
-		filter.op === "and"
-			? filter.filters.some(pins)
-			: filter.op === "eq" &&
-				"attrPath" in filter &&
-				names.includes(filter.attrPath.toLowerCase().replace(/^urn:[\w:.]+:/, ""));
-	return pins(read(text));
-}
+export const isPinned = (filter: Filter, names: string[]): boolean =>
+	filter.op === "and"
+		? filter.filters.some((part) => isPinned(part, names))
+		: filter.op === "eq" && "attrPath" in filter && names.includes(nameIn(filter.attrPath));

@@ -1,13 +1,11 @@
-import { and, eq, type SQL, sql } from "drizzle-orm";
+import { and, eq, sql } from "drizzle-orm";
 import type { Context } from "hono";
-import type { ScimPatchOperation } from "scim-patch";
 import { v7 } from "uuid";
 import * as z from "zod";
 import { retry } from "../../../access/retry.ts";
 import { assertThat } from "../../../db/assertion.ts";
 import { changes as changesOf } from "../../../db/changes.ts";
 import { inList, insertEach } from "../../../db/client.ts";
-import { contains, startsWith } from "../../../db/contains.ts";
 import { now } from "../../../db/now.ts";
 import { scimGroupMembers, scimGroups } from "../../../db/schema/scim.ts";
 import type { App } from "../../../env.ts";
@@ -17,8 +15,8 @@ import { ScimError } from "../../../http/scim_errors.ts";
 import { lazy } from "../../../lib/lazy.ts";
 import * as people from "../people.ts";
 import type { Directory } from "./directory.ts";
-import { type Attributes, toCondition } from "./filter.ts";
-import { apply } from "./patch.ts";
+import { type Attributes, ofExactText, ofId, ofText, toCondition } from "./filter.ts";
+import { apply, type Operation, readOperations } from "./patch.ts";
 import {
 	canonical,
 	checkMatch,
@@ -31,7 +29,7 @@ import {
 } from "./resource.ts";
 
 /** The attributes of a group that providers can set. */
-export const NAMES: Names = { displayName: [], externalId: [], members: ["value"] };
+const NAMES: Names = { displayName: [], externalId: [], members: ["value"] };
 
 /** The most members of a group, and groups of a domain: a change reads them all. */
 export const MAX_MEMBERS = 2_000;
@@ -97,23 +95,12 @@ const hasMember = (uuid: string) => sql`exists (
 	select 1 from scim_group_members as gm join users as u on u.id = gm.user_id
 	where gm.domain_id = ${scimGroups.domain_id} and gm.group_id = ${scimGroups.id} and u.uuid = ${uuid})`;
 
-const ofMember: Attributes[string] = (op, value) =>
-	op === "eq" ? hasMember(String(value).toLowerCase()) : undefined;
-
 const attributes: Attributes = {
-	id: (op, value) => (op === "eq" ? eq(scimGroups.id, String(value).toLowerCase()) : undefined),
-	displayname: (op, value) => {
-		if (typeof value !== "string") return undefined;
-		if (op === "eq") return sql`lower(${scimGroups.display_name}) = lower(${value})`;
-		return (op === "co" ? contains : startsWith)(scimGroups.display_name, value);
-	},
-	externalid: (op, value) => {
-		if (typeof value !== "string") return undefined;
-		if (op === "eq") return eq(scimGroups.external_id, value);
-		return sql`instr(${scimGroups.external_id}, ${value}) ${op === "co" ? sql`> 0` : sql`= 1`}`;
-	},
-	members: ofMember,
-	"members.value": ofMember,
+	id: ofId((id) => eq(scimGroups.id, id)),
+	displayname: ofText(scimGroups.display_name),
+	externalid: ofExactText(scimGroups.external_id),
+	members: ofId(hasMember),
+	"members.value": ofId(hasMember),
 };
 
 /** Lists groups by their age. Returns the page, and their number. */
@@ -272,7 +259,12 @@ const planOf = (
  * @param uuids the users that the change names
  * @param after returns the attributes afterwards from those before
  */
-const change = (c: Context<App>, id: string, uuids: string[], after: (before: object) => unknown) =>
+const change = (
+	c: Context<App>,
+	id: string,
+	uuids: string[],
+	after: (before: Record<string, unknown>) => unknown,
+) =>
 	retry(async () => {
 		const { directory } = c.var;
 		const { row, named, state } = await readForChange(c, id, uuids);
@@ -355,13 +347,15 @@ export async function replace(c: Context<App>, id: string, value: Record<string,
 const uuids = lazy(() => z.array(z.object({ value: z.string().toLowerCase() })).catch([]));
 
 /** The users that an operation names. */
-const namedBy = (operation: ScimPatchOperation) =>
+const namedBy = ({ value }: Operation) =>
 	uuids()
-		.parse(operation.value)
+		.parse([value].flat())
 		.map(({ value }) => value);
 
-export const patch = (c: Context<App>, id: string, operations: ScimPatchOperation[]) =>
-	change(c, id, operations.flatMap(namedBy), (before) => apply(before, operations));
+export async function patch(c: Context<App>, id: string, value: Record<string, unknown>) {
+	const operations = readOperations(value, NAMES);
+	return change(c, id, operations.flatMap(namedBy), (before) => apply(before, operations));
+}
 
 /** Deletes a group. Its members lose what only it gave them. */
 export const remove = (c: Context<App>, id: string) =>
@@ -371,7 +365,7 @@ export const remove = (c: Context<App>, id: string) =>
 		const { row, state } = await readForChange(c, id, []);
 		const moved = new Map(readMembers(row).map(([id]) => [id, false] as const));
 		const plan = planOf(directory, state, row.id, moved);
-		const isMember: SQL | undefined = and(
+		const isMember = and(
 			eq(scimGroupMembers.domain_id, domain_id),
 			eq(scimGroupMembers.group_id, row.id),
 		);

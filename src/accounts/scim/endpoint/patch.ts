@@ -1,12 +1,18 @@
-import { type ScimPatchOperation, scimPatch } from "scim-patch";
 import * as z from "zod";
 import { ScimError } from "../../../http/scim_errors.ts";
 import { lazy } from "../../../lib/lazy.ts";
-import { canonical, canonicalInner, canonicalName, type Names, parseAs } from "./resource.ts";
+import {
+	canonical,
+	canonicalInner,
+	canonicalName,
+	isObject,
+	type Names,
+	parseAs,
+} from "./resource.ts";
 
 /*
- * PATCH (RFC 7644, section 3.5.2), as Entra and Okta send it. Only attributes that we know reach the
- * library: it follows paths such as `__proto__.x`. The others are ignored, as in a PUT.
+ * PATCH (RFC 7644, section 3.5.2), as Entra and Okta send it. Operations on attributes that we don't
+ * know are ignored, as in a PUT.
  */
 
 const MAX_OPERATIONS = 100;
@@ -29,43 +35,49 @@ const message = lazy(() =>
 	}),
 );
 
-type Operation = z.infer<ReturnType<typeof message>>["Operations"][number];
+type Sent = z.infer<ReturnType<typeof message>>["Operations"][number];
+
+/** An operation on an attribute that we know. */
+export type Operation = {
+	op: Sent["op"];
+	path: string;
+	name: string;
+	/** The inner attribute: `givenName` in the path `name.givenName`. */
+	inner: string | undefined;
+	/** The item of a list: `2819c223` in the path `members[value eq "2819c223"]`. */
+	item: string | undefined;
+	value: unknown;
+};
 
 const PATH = /^((?:urn:[\w.:-]+:)?\w+)(?:\[([^\]]*)\])?(?:\.(\w+))?$/;
-/** The filter of a path: one comparison, such as `value eq "2819c223"`. */
-const COMPARISON = /^\s*(\w+) +eq +("[^"\\]*"|true|false)\s*$/i;
+const ITEM = /^\s*value +eq +"([^"\\]*)"\s*$/i;
 
-/** Returns an operation with the names that we know; undefined if it is about another attribute. */
-function known({ op, path, value }: Operation, names: Names): ScimPatchOperation[] {
+const unsupported = (path: string) =>
+	new ScimError(400, "invalidPath", `The path ${path} isn't supported for this operation.`);
+
+/** Returns an operation with the names that we know; none if it is about another attribute. */
+function known({ op, path, value }: Sent, names: Names): Operation[] {
+	if (op !== "remove" && value === undefined)
+		throw new ScimError(400, "invalidValue", `The operation ${op} needs a value.`);
 	if (!path) {
 		if (op === "remove") throw new ScimError(400, "invalidPath", "A remove needs a path.");
 		return withoutPath(op, value, names);
 	}
-	const [, attribute, filter, inner] = PATH.exec(path) ?? [];
-	if (!attribute) throw new ScimError(400, "invalidPath", `The path ${path} isn't supported.`);
+	const [, attribute, filter, innerPath] = PATH.exec(path) ?? [];
+	if (!attribute) throw unsupported(path);
 	const name = canonicalName(attribute, Object.keys(names));
-	const innerNames = name === undefined ? [] : (names[name] ?? []);
-	const innerName = inner === undefined ? undefined : canonicalName(inner, innerNames);
-	if (!name || (inner !== undefined && !innerName)) return [];
-	const [, compared = "", literal] = filter === undefined ? [] : (COMPARISON.exec(filter) ?? []);
-	const comparedName = canonicalName(compared, innerNames);
-	if (filter !== undefined && !comparedName)
-		throw new ScimError(400, "invalidPath", `The filter of ${path} isn't supported.`);
-	const target = `${name}${filter === undefined ? "" : `[${comparedName} eq ${literal}]`}`;
-	const full = innerName ? `${target}.${innerName}` : target;
-	const given = innerName ? value : canonicalInner(value, innerNames);
-	if (op === "remove") {
-		const isChoice = typeof value === "object" && value !== null && innerNames.length > 0;
-		return [{ op, path: full, ...(isChoice && { value: given }) }];
-	}
-	// One member can be sent without a list around it.
-	const isMember = name === "members" && filter === undefined && !Array.isArray(given);
-	return [{ op, path: full, value: isMember ? [given] : given }];
+	if (!name) return [];
+	const innerNames = names[name] ?? [];
+	const inner = innerPath === undefined ? undefined : canonicalName(innerPath, innerNames);
+	if (innerPath !== undefined && !inner) return [];
+	const item = filter === undefined ? undefined : ITEM.exec(filter)?.[1];
+	if (filter !== undefined && item === undefined) throw unsupported(path);
+	return [{ op, path, name, inner, item, value: canonicalInner(value, innerNames) }];
 }
 
 /** Splits an operation without a path, whose keys can be paths (`name.givenName`). */
-function withoutPath(op: "add" | "replace", value: unknown, names: Names): ScimPatchOperation[] {
-	if (typeof value !== "object" || value === null || Array.isArray(value))
+function withoutPath(op: "add" | "replace", value: unknown, names: Names): Operation[] {
+	if (!isObject(value))
 		throw new ScimError(400, "invalidValue", "Without a path, the value must be an object.");
 	return Object.entries(value).flatMap(([path, inner]) => {
 		// `schemas`, and the objects of extensions.
@@ -83,13 +95,34 @@ export function readOperations(body: Record<string, unknown>, names: Names) {
 	return Operations.flatMap((operation) => known(operation, names));
 }
 
-/** Changes the resource by the operations. Throws 400 if one of them can't be applied. */
-export function apply(resource: object, operations: ScimPatchOperation[]): unknown {
-	const meta = { created: new Date(0), lastModified: new Date(0) };
-	try {
-		return scimPatch({ schemas: [], meta, ...resource }, operations);
-	} catch (error) {
-		const detail = error instanceof Error ? error.message : "It can't be applied.";
-		throw new ScimError(400, "invalidPath", detail);
+/** Changes the attributes of a resource. Throws 400 if an operation can't be applied to them. */
+export function apply(resource: Record<string, unknown>, operations: Operation[]) {
+	const after = { ...resource };
+	for (const operation of operations) {
+		const before = after[operation.name];
+		after[operation.name] = Array.isArray(before)
+			? changeList(before, operation)
+			: changeValue(before, operation);
 	}
+	return after;
+}
+
+function changeValue(before: unknown, { op, path, inner, item, value }: Operation) {
+	if (item !== undefined) throw unsupported(path);
+	const set = op === "remove" ? undefined : value;
+	if (inner === undefined) return isObject(before) && isObject(set) ? { ...before, ...set } : set;
+	return { ...(isObject(before) ? before : {}), [inner]: set };
+}
+
+/** What identifies an item of a list, in any case. */
+const idOf = (item: unknown) => String(isObject(item) ? item.value : item).toLowerCase();
+
+function changeList(before: unknown[], { op, path, inner, item, value }: Operation) {
+	if (inner !== undefined || (item !== undefined && op !== "remove")) throw unsupported(path);
+	const given = [value ?? []].flat();
+	if (op === "add") return [...before, ...given];
+	if (op === "replace") return given;
+	if (item === undefined && value === undefined) return [];
+	const removed = new Set([item ?? given].flat().map(idOf));
+	return before.filter((each) => !removed.has(idOf(each)));
 }

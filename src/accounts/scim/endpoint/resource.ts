@@ -7,6 +7,7 @@ import { tagOf, tagsIn } from "../../../http/etag.ts";
 import { rawText } from "../../../http/fields.ts";
 import { SCIM_TYPE, ScimError } from "../../../http/scim_errors.ts";
 import { toApiError } from "../../../http/valid.ts";
+import { nameIn, parseFilter } from "./filter.ts";
 
 /* What users and groups have in common: bodies, versions, lists, chosen attributes. */
 
@@ -32,17 +33,17 @@ export async function versioned(resource: Resource): Promise<Resource> {
 const tagIn = ({ meta }: Resource) => meta.version?.replace("W/", "") ?? "";
 
 /** Whether a header names the version of a resource. */
-const names = (header: string, resource: Resource) =>
+const isNamed = (header: string, resource: Resource) =>
 	tagsIn(header).some((tag) => tag === "*" || tag === tagIn(resource));
 
 /** Throws 412 unless `If-Match` names the version of the resource. */
 export function checkMatch(c: Context<App>, resource: Resource) {
 	const header = c.req.header("if-match");
-	if (header !== undefined && !names(header, resource))
+	if (header !== undefined && !isNamed(header, resource))
 		throw preconditionFailed("The resource has changed: its version is not in If-Match.");
 }
 
-const isObject = (value: unknown): value is Record<string, unknown> =>
+export const isObject = (value: unknown): value is Record<string, unknown> =>
 	typeof value === "object" && value !== null && !Array.isArray(value);
 
 /** The attributes of a resource, each with the names of its own attributes. */
@@ -54,24 +55,30 @@ export const canonicalName = (name: string, names: readonly string[]) => {
 	return names.find((each) => each.toLowerCase() === plain.toLowerCase());
 };
 
-/** Returns the attributes that we know under their names: SCIM ignores their case. */
-export function canonical(value: unknown, names: Names): unknown {
+/** Returns the attributes of an object that we know, under their names: SCIM ignores their case. */
+function pick(value: unknown, names: readonly string[]): unknown {
 	if (!isObject(value)) return value;
-	const entries = Object.entries(value).flatMap(([key, inner]): [string, unknown][] => {
-		const name = canonicalName(key, Object.keys(names));
-		return name ? [[name, canonicalInner(inner, names[name] ?? [])]] : [];
-	});
-	return Object.fromEntries(entries);
-}
-
-/** Does the same for the value of an attribute with attributes of its own. */
-export function canonicalInner(value: unknown, names: readonly string[]): unknown {
-	if (Array.isArray(value)) return value.map((item) => canonicalInner(item, names));
-	if (!isObject(value) || names.length === 0) return value;
 	const entries = Object.entries(value).flatMap(([key, inner]): [string, unknown][] => {
 		const name = canonicalName(key, names);
 		return name ? [[name, inner]] : [];
 	});
+	return Object.fromEntries(entries);
+}
+
+/** Does this for the value of an attribute, or the list of its values. */
+export function canonicalInner(value: unknown, names: readonly string[]): unknown {
+	if (names.length === 0) return value;
+	return Array.isArray(value) ? value.map((item) => pick(item, names)) : pick(value, names);
+}
+
+/** Does this for a body and its attributes. */
+export function canonical(body: unknown, names: Names): unknown {
+	const picked = pick(body, Object.keys(names));
+	if (!isObject(picked)) return picked;
+	const entries = Object.entries(picked).map(([name, value]): [string, unknown] => [
+		name,
+		canonicalInner(value, names[name] ?? []),
+	]);
 	return Object.fromEntries(entries);
 }
 
@@ -99,80 +106,78 @@ export async function readObject(c: Context<App>): Promise<Record<string, unknow
 
 const ALWAYS = ["schemas", "id"];
 
-/** Returns the attributes of a resource that `attributes` or `excludedAttributes` chooses. */
-export function chosen(c: Context<App>, resource: Resource): Record<string, unknown> {
+/**
+ * Returns whether a request wants an attribute, by its path in lower case. The path of an inner one
+ * is `name.givenname`.
+ */
+export function wanted(c: Context<App>) {
 	const listed = (name: string) =>
 		c.req
 			.query(name)
 			?.split(",")
-			.map((path) =>
-				path
-					.trim()
-					.toLowerCase()
-					.replace(/^urn:[\w:.]+:/, ""),
-			);
-	const [included, excluded = []] = [listed("attributes"), listed("excludedAttributes")];
-	const entries = Object.entries(resource).flatMap(([key, value]): [string, unknown][] => {
-		const name = key.toLowerCase();
-		if (ALWAYS.includes(name)) return [[key, value]];
-		if (!included) return excluded.includes(name) ? [] : [[key, without(value, name, excluded)]];
-		if (included.includes(name)) return [[key, value]];
-		const inner = included.flatMap((path) =>
-			path.startsWith(`${name}.`) ? [path.slice(name.length + 1)] : [],
-		);
-		return inner.length > 0 ? [[key, only(value, inner)]] : [];
+			.map((path) => nameIn(path.trim()));
+	const [included, excluded] = [listed("attributes"), listed("excludedAttributes")];
+	return (path: string) => {
+		const [name = ""] = path.split(".");
+		if (ALWAYS.includes(name)) return true;
+		return included
+			? included.some((each) => each === name || each === path || each.startsWith(`${path}.`))
+			: !excluded?.includes(path);
+	};
+}
+
+/** Returns the attributes of a value that are wanted. `prefix` is the beginning of their paths. */
+function pickWanted(value: unknown, isWanted: (path: string) => boolean, prefix = ""): unknown {
+	if (Array.isArray(value)) return value.map((item) => pickWanted(item, isWanted, prefix));
+	if (!isObject(value)) return value;
+	const entries = Object.entries(value).flatMap(([key, inner]): [string, unknown][] => {
+		const path = prefix + key.toLowerCase();
+		if (!isWanted(path)) return [];
+		return [[key, prefix ? inner : pickWanted(inner, isWanted, `${path}.`)]];
 	});
 	return Object.fromEntries(entries);
 }
-
-function mapObjects(value: unknown, keep: (key: string) => boolean): unknown {
-	if (Array.isArray(value)) return value.map((item) => mapObjects(item, keep));
-	return isObject(value)
-		? Object.fromEntries(Object.entries(value).filter(([key]) => keep(key.toLowerCase())))
-		: value;
-}
-
-const only = (value: unknown, inner: string[]) => mapObjects(value, (key) => inner.includes(key));
-
-const without = (value: unknown, name: string, excluded: string[]) =>
-	excluded.some((path) => path.startsWith(`${name}.`))
-		? mapObjects(value, (key) => !excluded.includes(`${name}.${key}`))
-		: value;
 
 /** Responds with a resource and its version. */
 export function respondWith(c: Context<App>, resource: Resource, status: 200 | 201 = 200) {
 	c.header("ETag", resource.meta.version);
 	c.header("Location", resource.meta.location);
 	const known = c.req.header("if-none-match");
-	if (c.req.method === "GET" && known !== undefined && names(known, resource))
+	if (c.req.method === "GET" && known !== undefined && isNamed(known, resource))
 		return c.body(null, 304);
-	return c.json(chosen(c, resource), status, SCIM_TYPE);
+	return c.json(pickWanted(resource, wanted(c)), status, SCIM_TYPE);
 }
 
 /** The pages of a list that can be read: each skips the rows before it. */
 const MAX_START = 100_000;
 export const MAX_COUNT = 200;
 
-const integer = (text: string | undefined, otherwise: number) =>
-	/^-?\d{1,9}$/.test(text ?? "") ? Number(text) : otherwise;
+/** Reads an integer of any length. Throws 400 for another text. */
+function integer(c: Context<App>, name: string, otherwise: number) {
+	const text = c.req.query(name) ?? String(otherwise);
+	if (!/^-?\d+$/.test(text))
+		throw new ScimError(400, "invalidValue", `${name} must be an integer.`);
+	return Number(text);
+}
 
 /** The page of a list (RFC 7644, section 3.4.2.4). */
 export function pageOf(c: Context<App>, max = MAX_COUNT) {
-	const start = Math.max(1, integer(c.req.query("startIndex"), 1));
+	const start = Math.max(1, integer(c, "startIndex", 1));
 	if (start > MAX_START)
 		throw new ScimError(
 			400,
 			"invalidValue",
 			`startIndex can be at most ${MAX_START}. Use a filter.`,
 		);
-	const count = Math.min(max, Math.max(0, integer(c.req.query("count"), 100)));
-	return { start, count, filter: c.req.query("filter") };
+	const count = Math.min(max, Math.max(0, integer(c, "count", 100)));
+	const filter = c.req.query("filter");
+	return { start, count, filter: filter === undefined ? undefined : parseFilter(filter) };
 }
 
 /** Responds with a page of resources. */
 export const respondWithList = (
 	c: Context<App>,
-	resources: Resource[],
+	resources: object[],
 	totalResults: number,
 	startIndex = 1,
 ) =>
@@ -182,7 +187,7 @@ export const respondWithList = (
 			totalResults,
 			startIndex,
 			itemsPerPage: resources.length,
-			Resources: resources.map((resource) => chosen(c, resource)),
+			Resources: pickWanted(resources, wanted(c)),
 		},
 		200,
 		SCIM_TYPE,

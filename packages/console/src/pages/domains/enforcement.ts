@@ -3,12 +3,13 @@ import { providerName } from "../../ui/providers.ts";
 
 type Enforcement = Domain["sso_enforcement"];
 
+/** The ways to sign in through a provider. */
+export const METHODS = ["oidc", "saml", "google-oauth2", "github", "gitlab"] as const;
+
 /** The sign-in methods that can be enforced. */
 export const ENFORCEMENTS: readonly (readonly [value: Enforcement, words: string])[] = [
 	["", "Any way"],
-	...(["saml", "oidc", "google-oauth2", "github", "gitlab"] as const).map(
-		(method) => [method, providerName(method)] as const,
-	),
+	...METHODS.map((method) => [method, providerName(method)] as const),
 ];
 
 export const enforcementName = (enforcement: Enforcement) =>

@@ -3,8 +3,8 @@ import type { Domain, ScimGroup, ScimRequest, ScimToken } from "tenantry-client"
 import { type List, useList, useLoad } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
-import { Button, SecondaryButton, SmallButton } from "../../ui/button.tsx";
-import { confirm } from "../../ui/dialog.tsx";
+import { SecondaryButton, SmallButton } from "../../ui/button.tsx";
+import { confirm, Dialog } from "../../ui/dialog.tsx";
 import { Empty, Show, say } from "../../ui/feedback.tsx";
 import { FormDialog, Select, text } from "../../ui/form.tsx";
 import { Section } from "../../ui/page.tsx";
@@ -13,7 +13,7 @@ import { Badge, Count, levelName, Snippet, Time } from "../../ui/values.tsx";
 
 type OfDomain = { domain: Domain };
 
-function Tokens({ domain }: OfDomain) {
+function Connection({ domain }: OfDomain) {
 	const { at } = useOrganization();
 	const on = { ...at, domain: domain.id };
 	const list = useList(
@@ -57,7 +57,24 @@ function Tokens({ domain }: OfDomain) {
 	];
 	const count = list.data?.count ?? 0;
 	return (
-		<>
+		<Section
+			title="Provisioning (SCIM)"
+			actions={
+				count < 2 && (
+					<SecondaryButton onPress={create}>
+						{count === 0 ? "Create token" : "Replace token"}
+					</SecondaryButton>
+				)
+			}
+		>
+			<p>
+				Your identity provider can add, change and remove members.{" "}
+				<a href="/docs/sign-on#scim" target="_blank" rel="noopener">
+					How to set it up
+				</a>
+			</p>
+			<p>Base URL</p>
+			<Snippet value={`${location.origin}/scim/v2/${domain.id}`} label="Copy base URL" />
 			{made?.value && (
 				<div class="secret">
 					<p role="status">Copy the token now. It won’t be shown again.</p>
@@ -74,12 +91,7 @@ function Tokens({ domain }: OfDomain) {
 					</Empty>
 				}
 			/>
-			{count < 2 && (
-				<SecondaryButton onPress={create}>
-					{count === 0 ? "Create token" : "Replace token"}
-				</SecondaryButton>
-			)}
-		</>
+		</Section>
 	);
 }
 
@@ -184,7 +196,7 @@ function Groups({ domain }: OfDomain) {
 		)),
 	];
 	return (
-		<>
+		<Section title="Groups of the provider">
 			<Table
 				list={list}
 				label="Groups"
@@ -206,39 +218,30 @@ function Groups({ domain }: OfDomain) {
 					}}
 				/>
 			)}
-		</>
+		</Section>
 	);
 }
 
-const Body = ({ title, json }: { title: string; json: string | null }) =>
+/** Returns JSON with line breaks; a text that was cut as it is. */
+function indented(json: string) {
+	try {
+		return JSON.stringify(JSON.parse(json), null, 2);
+	} catch {
+		return json;
+	}
+}
+
+const Message = ({ title, json }: { title: string; json: string | null }) =>
 	json && (
 		<>
-			<p>{title}</p>
-			<Snippet value={json} label={`Copy ${title.toLowerCase()}`} />
+			<h3>{title}</h3>
+			<Snippet value={indented(json)} label={`Copy ${title.toLowerCase()}`} />
 		</>
 	);
 
-const REQUEST_COLUMNS: Column<ScimRequest>[] = [
-	{ title: "Time", cell: ({ created_at }) => <Time value={created_at} /> },
-	{
-		title: "Request",
-		cell: ({ method, path, request, response }) => (
-			<details>
-				<summary>
-					<code>
-						{method} {path}
-					</code>
-				</summary>
-				<Body title="Request" json={request} />
-				<Body title="Response" json={response} />
-			</details>
-		),
-	},
-	{
-		title: "Status",
-		cell: ({ status }) => <Badge mood={status < 400 ? "good" : "bad"}>{status}</Badge>,
-	},
-];
+const StatusBadge = ({ status }: { status: number }) => (
+	<Badge mood={status < 400 ? "good" : "bad"}>{status}</Badge>
+);
 
 function Requests({ domain }: OfDomain) {
 	const { at } = useOrganization();
@@ -247,42 +250,54 @@ function Requests({ domain }: OfDomain) {
 		[domain.id],
 		{ parameter: "requests", limit: 20 },
 	);
+	const [open, setOpen] = useState<ScimRequest>();
+	const close = () => setOpen(undefined);
+	const columns: Column<ScimRequest>[] = [
+		{
+			title: "Request",
+			cell: (request) => (
+				<button type="button" class="link" onClick={() => setOpen(request)}>
+					{request.method} {request.path}
+				</button>
+			),
+		},
+		{ title: "Status", cell: StatusBadge },
+		{ title: "Time", cell: ({ created_at }) => <Time value={created_at} /> },
+	];
 	return (
-		<>
+		<Section
+			title="Last requests of the provider"
+			actions={<SecondaryButton onPress={list.reload}>Load again</SecondaryButton>}
+		>
 			<Table
 				list={list}
 				label="Requests"
-				columns={REQUEST_COLUMNS}
+				columns={columns}
 				empty={
 					<Empty title="No requests">The last 200 requests of your provider appear here.</Empty>
 				}
 			/>
-			<Button class="secondary outline" onPress={list.reload}>
-				Load again
-			</Button>
-		</>
+			{open && (
+				<Dialog title={`${open.method} ${open.path}`} onClose={close}>
+					<p>
+						<StatusBadge status={open.status} /> <Time value={open.created_at} />
+					</p>
+					<Message title="Request" json={open.request} />
+					<Message title="Response" json={open.response} />
+					<div class="buttons">
+						<SecondaryButton onPress={close}>Close</SecondaryButton>
+					</div>
+				</Dialog>
+			)}
+		</Section>
 	);
 }
 
 /** What connects a provider through SCIM (docs/sign-on.md#scim). */
 export const Provisioning = ({ domain }: OfDomain) => (
 	<>
-		<Section title="Provisioning (SCIM)">
-			<p>
-				Your identity provider can add, change and remove members.{" "}
-				<a href="/docs/sign-on#scim" target="_blank" rel="noopener">
-					How to set it up
-				</a>
-			</p>
-			<p>Base URL</p>
-			<Snippet value={`${location.origin}/scim/v2/${domain.id}`} label="Copy base URL" />
-			<Tokens domain={domain} />
-		</Section>
-		<Section title="Groups of the provider">
-			<Groups domain={domain} />
-		</Section>
-		<Section title="Last requests of the provider">
-			<Requests domain={domain} />
-		</Section>
+		<Connection domain={domain} />
+		<Groups domain={domain} />
+		<Requests domain={domain} />
 	</>
 );

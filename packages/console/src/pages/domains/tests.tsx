@@ -1,5 +1,5 @@
 import { useEffect, useState } from "preact/hooks";
-import type { CreateSignInTestBody, Domain, SignInTestResult } from "tenantry-client";
+import type { Domain, SignInTestResult } from "tenantry-client";
 import { useLoad } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
@@ -9,10 +9,7 @@ import { attempt } from "../../ui/feedback.tsx";
 import { Section } from "../../ui/page.tsx";
 import { providerName } from "../../ui/providers.ts";
 import { Badge, Facts } from "../../ui/values.tsx";
-
-type Method = CreateSignInTestBody["method"];
-
-const METHODS: readonly Method[] = ["oidc", "saml", "google-oauth2", "github", "gitlab"];
+import { METHODS } from "./enforcement.ts";
 
 /** Returns the token of a test that has ended, and removes it from the URL. */
 function takeToken() {
@@ -29,8 +26,9 @@ const CHECKS: Record<string, string> = {
 	invalid_response: "The response is valid and signed",
 	email_missing: "The response has an email address",
 	email_not_verified: "The email address is verified",
-	domain_not_verified: "The domain is verified",
 	wrong_domain: "The email address is in the domain",
+	linked_to_another: "The account there and yours here aren't linked to others",
+	unavailable: "The service can check the response",
 	expired: "The test was finished in time",
 };
 
@@ -70,7 +68,7 @@ export function Tests({ domain }: { domain: Domain }) {
 	const here = { ...at, domain: domain.id };
 	const [result, setResult] = useState<SignInTestResult>();
 	const { data } = useLoad((signal) => api.signIn.findMethods({}, { signal }), []);
-	const isThere = (method: Method) =>
+	const isThere = (method: (typeof METHODS)[number]) =>
 		method === "oidc"
 			? domain.has_oidc
 			: method === "saml"

@@ -4,7 +4,7 @@ import { api, reloadMe } from "../../session.ts";
 import { useSave } from "../../ui/conflict.tsx";
 import { confirm } from "../../ui/dialog.tsx";
 import { attempt, say } from "../../ui/feedback.tsx";
-import { Check, Field, Form, text } from "../../ui/form.tsx";
+import { Check, Field, Form, Select, text } from "../../ui/form.tsx";
 import { Danger, DangerZone, PageView, Section } from "../../ui/page.tsx";
 import { Facts, Snippet, Time } from "../../ui/values.tsx";
 
@@ -16,12 +16,38 @@ const PLUGIN_ACCESS = {
 	9: "Full: can also share plugins with all organizations",
 };
 
+const HOUR = 60;
+const DAY = 24 * HOUR;
+
+/** How long sessions can last without use and in total, in minutes. */
+const IDLE = [15, 30, HOUR, 4 * HOUR, 12 * HOUR, DAY, 7 * DAY, 30 * DAY];
+const LONGEST = [HOUR, 8 * HOUR, 12 * HOUR, DAY, 7 * DAY, 30 * DAY, 90 * DAY];
+
+function durationOf(minutes: number) {
+	const [unit, size] =
+		minutes % DAY === 0
+			? (["day", DAY] as const)
+			: minutes % HOUR === 0
+				? (["hour", HOUR] as const)
+				: (["minute", 1] as const);
+	const style = { style: "unit", unit, unitDisplay: "long" } as const;
+	return new Intl.NumberFormat(undefined, style).format(minutes / size);
+}
+
+/** Choices of a duration, with the current one, which can be any. */
+const durations = (minutes: number[], current: number) =>
+	[...new Set([...minutes, current])]
+		.sort((a, b) => a - b)
+		.map((each) => [String(each), durationOf(each)] as const);
+
 const LABELS = {
 	name: "Name",
 	logo_media_id: "Logo",
 	enforce_2fa: "Second factor",
 	keys_must_expire: "Keys must expire",
 	is_member_join_email_enabled: "Mails about new members",
+	session_idle_minutes: "Unused sessions end after",
+	session_max_minutes: "Sessions end after",
 };
 
 type Values = ReturnType<typeof valuesOf>;
@@ -32,6 +58,8 @@ const valuesOf = (fields: FormData) => ({
 	enforce_2fa: fields.has("enforce_2fa"),
 	keys_must_expire: fields.has("keys_must_expire"),
 	is_member_join_email_enabled: fields.has("is_member_join_email_enabled"),
+	session_idle_minutes: Number(text(fields, "session_idle_minutes")),
+	session_max_minutes: Number(text(fields, "session_max_minutes")),
 });
 
 /** Returns only the changed fields, so that saving doesn't overwrite others. */
@@ -47,6 +75,10 @@ function changesOf(
 		changes.keys_must_expire = values.keys_must_expire;
 	if (values.is_member_join_email_enabled !== saved.is_member_join_email_enabled)
 		changes.is_member_join_email_enabled = values.is_member_join_email_enabled;
+	if (values.session_idle_minutes !== saved.session_idle_minutes)
+		changes.session_idle_minutes = values.session_idle_minutes;
+	if (values.session_max_minutes !== saved.session_max_minutes)
+		changes.session_max_minutes = values.session_max_minutes;
 	return changes;
 }
 
@@ -86,6 +118,19 @@ function SettingsForm() {
 					name="enforce_2fa"
 					label="Require a second factor to sign in"
 					defaultChecked={organization.enforce_2fa ?? false}
+				/>
+				<Select
+					name="session_idle_minutes"
+					label={LABELS.session_idle_minutes}
+					options={durations(IDLE, organization.session_idle_minutes)}
+					defaultValue={String(organization.session_idle_minutes)}
+				/>
+				<Select
+					name="session_max_minutes"
+					label={LABELS.session_max_minutes}
+					options={durations(LONGEST, organization.session_max_minutes)}
+					defaultValue={String(organization.session_max_minutes)}
+					hint="Members then have to sign in to the console again. A change applies to open sessions within an hour of their next use."
 				/>
 				<Check
 					name="keys_must_expire"

@@ -13,6 +13,7 @@ import { Identities } from "./identities.tsx";
 import { Passkeys } from "./passkeys.tsx";
 import { ProofDialog } from "./proof.tsx";
 import { RecoveryCodes } from "./recovery_codes.tsx";
+import { Sessions } from "./sessions.tsx";
 import { SetUpForm } from "./two_factor_form.tsx";
 
 const ME = { user: "@me" } as const;
@@ -257,6 +258,7 @@ export default function Account() {
 			<Names />
 			<SecondFactor />
 			<Identities />
+			<Sessions />
 		</PageView>
 	);
 }

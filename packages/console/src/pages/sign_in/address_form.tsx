@@ -20,7 +20,7 @@ const Ways = ({ ways, isApart = false }: { ways: Way[]; isApart?: boolean }) => 
 		{ways.map((way) => (
 			<a
 				key={way.method}
-				class="button secondary outline"
+				class={isOwn(way) ? "button" : "button secondary outline"}
 				href={way.path ?? ""}
 				{...(isApart && { target: "_blank", rel: "noopener" })}
 			>
@@ -35,7 +35,7 @@ export function Providers() {
 	const { data } = useLoad((signal) => api.signIn.findMethods({}, { signal }), []);
 	const ways = data?.methods.filter(({ path }) => path !== null) ?? [];
 	return ways.length === 0 ? null : (
-		<div class="buttons">
+		<div class="sign-in-other ways">
 			<Ways ways={ways} />
 		</div>
 	);
@@ -73,8 +73,8 @@ const Chosen = ({
 				? `Everyone with an address like ${email} signs in in this way.`
 				: `How do you want to sign in as ${email}?`}
 		</p>
-		<div class="buttons">
-			<Ways ways={methods.filter(({ path }) => path !== null)} isApart={isApart} />
+		<div class="ways">
+			<Ways ways={is_enforced ? methods : methods.filter(isOwn)} isApart={isApart} />
 			<SecondaryButton onPress={onMail}>Send a link by mail</SecondaryButton>
 			<SecondaryButton onPress={onAgain}>Use another address</SecondaryButton>
 		</div>

@@ -5,7 +5,7 @@ import { hasPasskeys, usePasskey } from "./webauthn.ts";
 /** Signs in with a passkey, if the browser has them. `onToken` gets what completes it. */
 export const PasskeyButton = ({ onToken }: { onToken: (token: string) => void }) =>
 	hasPasskeys() ? (
-		<div class="sign-in-other">
+		<div class="sign-in-other ways">
 			<SecondaryButton
 				onPress={async () => {
 					const passkey = await usePasskey(await api.signIn.beginPasskey({}));

@@ -60,13 +60,13 @@ export default function SignIn() {
 					<>
 						{problem && <p role="alert">{problem}</p>}
 						<AddressForm waits={problem !== undefined} />
+						<Providers />
 						<PasskeyButton
 							onToken={(token) => {
 								setPasskey(true);
 								setToken(token);
 							}}
 						/>
-						<Providers />
 						<KeyForm onKey={(key) => signIn(key, mayReplace)} />
 					</>
 				)}

@@ -1,0 +1,176 @@
+import { and, eq, sql } from "drizzle-orm";
+import type { SQLiteColumn } from "drizzle-orm/sqlite-core";
+import * as z from "zod";
+import { aliased } from "../../../db/client.ts";
+import { members } from "../../../db/schema/members.ts";
+import { type ScimNames, scimUsers } from "../../../db/schema/scim.ts";
+import { isPerson, users } from "../../../db/schema/users.ts";
+import { boolean, email } from "../../../http/fields.ts";
+import { lazy } from "../../../lib/lazy.ts";
+import type { Directory } from "./directory.ts";
+import {
+	canonical,
+	type Names,
+	optionalText,
+	parseAs,
+	type Resource,
+	versioned,
+} from "./resource.ts";
+
+/** The attributes of a user that providers can set. */
+export const NAMES: Names = {
+	userName: [],
+	externalId: [],
+	active: [],
+	displayName: [],
+	name: ["formatted", "givenName", "familyName"],
+};
+
+const body = lazy(() =>
+	z.object({
+		userName: email(),
+		externalId: optionalText(),
+		active: boolean().nullish(),
+		displayName: optionalText(),
+		name: z
+			.object({
+				formatted: optionalText(),
+				givenName: optionalText(),
+				familyName: optionalText(),
+			})
+			.nullish(),
+	}),
+);
+
+export type Body = z.infer<ReturnType<typeof body>>;
+
+const nullable = <C extends SQLiteColumn, const N extends string>(column: C, name: N) =>
+	sql<C["_"]["data"] | null>`${column}`.mapWith(column).as(name);
+
+/** SQL condition: the address of the user is in the domain. */
+const inDomain = ({ domain_id, organization }: Directory) =>
+	sql`substr(${users.email}, instr(${users.email}, '@') + 1) = (
+		select d.domain from domains as d where d.organization_id = ${organization} and d.id = ${domain_id})`;
+
+/** SQL condition: the user is one of the domain's, or was added by SCIM. */
+export const isVisible = (directory: Directory) =>
+	and(
+		isPerson,
+		sql`(${scimUsers.user_id} is not null or (${members.id} is not null and ${inDomain(directory)}))`,
+	);
+
+/** The tables of a user, joined with `users`. */
+export const joins = ({ domain_id, organization }: Directory) => ({
+	scim: and(eq(scimUsers.domain_id, domain_id), eq(scimUsers.user_id, users.id)),
+	member: and(eq(members.organization_id, organization), eq(members.user_id, users.id)),
+});
+
+export function select(directory: Directory) {
+	const { scim, member } = joins(directory);
+	return directory.db
+		.select({
+			user_id: aliased(users.id, "account_id"),
+			uuid: users.uuid,
+			email: users.email,
+			first_name: users.first_name,
+			last_name: users.last_name,
+			is_active: users.is_active,
+			created_at: aliased(users.created_at, "account_created_at"),
+			level: nullable(members.level, "member_level"),
+			joined_at: nullable(members.updated_at, "member_updated_at"),
+			managed: nullable(scimUsers.user_id, "managed"),
+			external_id: nullable(scimUsers.external_id, "external_id"),
+			names: nullable(scimUsers.names, "names"),
+			updated_at: nullable(scimUsers.updated_at, "scim_updated_at"),
+			groups: sql<string>`(select json_group_array(json_array(g.id, g.display_name) order by g.id)
+				from scim_group_members as gm join scim_groups as g on g.domain_id = gm.domain_id and g.id = gm.group_id
+				where gm.domain_id = ${directory.domain_id} and gm.user_id = ${users.id})`.as("groups"),
+		})
+		.from(users)
+		.leftJoin(scimUsers, scim)
+		.leftJoin(members, member)
+		.$dynamic();
+}
+
+export type Row = Awaited<ReturnType<typeof select>>[number];
+
+const pairs = lazy(() => z.array(z.tuple([z.string(), z.string()])));
+
+/** Returns the names as the provider sent them, else those of the account. */
+export const namesOf = ({ names, first_name, last_name }: Row): ScimNames =>
+	names ?? {
+		displayName: `${first_name} ${last_name}`.trim() || undefined,
+		name: { givenName: first_name || undefined, familyName: last_name || undefined },
+	};
+
+export const isActive = ({ level, is_active }: Row) => level !== null && is_active;
+
+/** What a provider can change, as it was before a PATCH. */
+export const writable = (row: Row) => ({
+	userName: row.email,
+	active: isActive(row),
+	...(row.external_id !== null && { externalId: row.external_id }),
+	...namesOf(row),
+});
+
+export function toResource(directory: Directory, row: Row): Promise<Resource> {
+	const { displayName, name } = namesOf(row);
+	const groups = pairs().parse(JSON.parse(row.groups));
+	const hasName = Object.values(name ?? {}).some((part) => part !== undefined);
+	return versioned({
+		schemas: ["urn:ietf:params:scim:schemas:core:2.0:User"],
+		id: row.uuid,
+		...(row.external_id !== null && { externalId: row.external_id }),
+		userName: row.email,
+		...(hasName && { name }),
+		...(displayName !== undefined && { displayName }),
+		active: isActive(row),
+		emails: [{ value: row.email, type: "work", primary: true }],
+		...(groups.length > 0 && {
+			groups: groups.map(([value, display]) => ({
+				value,
+				display,
+				$ref: `${directory.url}/Groups/${value}`,
+				type: "direct",
+			})),
+		}),
+		meta: {
+			resourceType: "User",
+			created: row.created_at,
+			lastModified: row.updated_at ?? row.joined_at ?? row.created_at,
+			location: `${directory.url}/Users/${row.uuid}`,
+		},
+	});
+}
+
+/** Parses a user. Throws 400. */
+export const parse = (value: unknown) => parseAs(body(), canonical(value, NAMES));
+
+/** Returns the names of a body, without what is missing. */
+export function toNames({ displayName, name }: Body): ScimNames {
+	const { formatted, givenName, familyName } = name ?? {};
+	const parts = Object.entries({ formatted, givenName, familyName }).filter(
+		([, part]) => part !== null && part !== undefined,
+	);
+	return {
+		...(parts.length > 0 && { name: Object.fromEntries(parts) }),
+		...(displayName !== null && displayName !== undefined && { displayName }),
+	};
+}
+
+const MAX_NAME_LENGTH = 150;
+
+/** Returns the names of the account: if there are no parts, the whole name is the first name. */
+export function toAccount({ name, displayName }: ScimNames) {
+	const { givenName, familyName, formatted } = name ?? {};
+	const hasParts = givenName !== undefined || familyName !== undefined;
+	const first = hasParts ? (givenName ?? "") : (displayName ?? formatted ?? "");
+	const cut = (text: string) => [...text.replace(/\p{Cc}/gu, " ").trim()].slice(0, MAX_NAME_LENGTH);
+	return { first_name: cut(first).join(""), last_name: cut(familyName ?? "").join("") };
+}
+
+/** The row of `scim_users` of a body. */
+export const columnsOf = (user: Body) => ({
+	external_id: user.externalId ?? null,
+	names: toNames(user),
+});
