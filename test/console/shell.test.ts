@@ -1,7 +1,14 @@
 import { gzipSync } from "node:zlib";
 import type { Page, Request, Response } from "playwright-core";
 import { describe, expect, inject, test } from "vitest";
-import { checkLooks, clientOf, inBrowser, newMember, newOrganization } from "./support/browser.ts";
+import {
+	checkLooks,
+	clientOf,
+	inBrowser,
+	newAddress,
+	newMember,
+	newOrganization,
+} from "./support/browser.ts";
 
 const focused = (page: Page) => page.evaluate<string>("document.activeElement.textContent");
 
@@ -75,6 +82,45 @@ inBrowser("the shell", (open) => {
 			await page.getByRole("cell", { name: "admin@example.com" }).waitFor();
 			expect(await entry.isVisible()).toBe(true);
 		});
+	});
+
+	test("the palette leads to pages, projects, exports and members, with the keyboard", async () => {
+		const { client, organization, project, path } = await newOrganization();
+		const email = newAddress("ada");
+		await newMember(organization.id, 1, email);
+		const { id } = await client.projectBatchExports.create(
+			{ project: project.id },
+			{ name: "Nightly copy", interval: "hour", destination: { type: "NoOp", config: {} } },
+		);
+		const page = await open("/console/account");
+		await page.goto(new URL(path, page.url()).href);
+		await page.getByRole("heading", { name: "Needs attention" }).waitFor();
+		const field = page.getByRole("combobox", { name: "Page, project, member or export" });
+		const selected = page.getByRole("option", { selected: true });
+		async function find(text: string, kind: string) {
+			await page.keyboard.press("Control+k");
+			await field.fill(text);
+			await selected.getByText(kind, { exact: true }).waitFor();
+		}
+		await find("audit", "Page");
+		await checkLooks(page, "palette");
+		await page.keyboard.press("Enter");
+		await page.getByRole("heading", { name: "Audit streams" }).waitFor();
+		await find("nightly", "Export");
+		await page.keyboard.press("Enter");
+		await expect.poll(() => new URL(page.url()).pathname).toBe(`${path}/batch_exports/${id}`);
+		await find(email.slice(0, 12), "Member");
+		await page.keyboard.press("Enter");
+		await page.getByRole("cell", { name: email }).waitFor();
+		await find("s", "Page");
+		await page.keyboard.press("ArrowDown");
+		await expect
+			.poll(() => page.getByRole("option").nth(1).getAttribute("aria-selected"))
+			.toBe("true");
+		await field.fill("there is no such thing");
+		await page.getByText("Nothing found.").waitFor();
+		await page.keyboard.press("Escape");
+		await field.waitFor({ state: "detached" });
 	});
 
 	test("times have their zone, and are in the user's or in UTC, in fields too", async () => {

@@ -19,11 +19,13 @@ import {
 } from "lucide";
 import { lazy } from "./lazy.tsx";
 
-type Pages = readonly (readonly [path: string, page: ReturnType<typeof lazy>])[];
+type Pages = readonly (readonly [path: string, page: ReturnType<typeof lazy<object>>])[];
 
 export const SignIn = lazy(() => import("./pages/sign_in/sign_in.tsx"));
 
 export const SignInAgain = lazy(() => import("./pages/sign_in/sign_in_again.tsx"));
+
+export const Palette = lazy(() => import("./pages/palette.tsx"));
 
 /** The pages of a service account and its keys. */
 const ServiceAccount = lazy(() => import("./pages/keys/account.tsx"));

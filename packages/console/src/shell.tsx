@@ -4,12 +4,13 @@ import { useEffect, useId, useRef, useState } from "preact/hooks";
 import { useLocation } from "preact-iso/router";
 import { guardForms } from "./leaving.ts";
 import { organizationIn, pathIn, usualOrganization } from "./organization.tsx";
-import { MENU, OWN_MENU, SignInAgain } from "./pages.ts";
+import { MENU, OWN_MENU, Palette, SignInAgain } from "./pages.ts";
 import { changesInProgress, me, renewal, signOut } from "./session.ts";
 import { Boundary } from "./ui/boundary.tsx";
 import { Button } from "./ui/button.tsx";
 import { mayDiscard } from "./ui/dialog.tsx";
 import { useDismiss } from "./ui/dismiss.ts";
+import { dialogs } from "./ui/feedback.tsx";
 import { Icon } from "./ui/icon.tsx";
 import { isUtc, setUtc } from "./ui/zone.ts";
 
@@ -93,10 +94,19 @@ async function switchZone() {
 	location.reload();
 }
 
-function Menu({ organization }: { organization: string | undefined }) {
+type MenuProps = {
+	organization: string | undefined;
+	/** Opens the palette. */
+	onGo: () => void;
+};
+
+function Menu({ organization, onGo }: MenuProps) {
 	return (
 		<nav aria-label="Pages">
 			<Switch current={organization} />
+			<button type="button" class="secondary outline go-to" onClick={onGo}>
+				Go to… <kbd>Ctrl K</kbd>
+			</button>
 			{organization &&
 				MENU.filter(([, entries]) => entries.length > 0).map(([group, entries]) => (
 					<div key={group}>
@@ -150,7 +160,7 @@ function Menu({ organization }: { organization: string | undefined }) {
 }
 
 /** The menu. On a phone, it is a bar with a button that opens the menu. */
-function Side({ organization }: { organization: string | undefined }) {
+function Side(menu: MenuProps) {
 	const root = useRef<HTMLDivElement>(null);
 	const [isOpen, setOpen] = useState(false);
 	const { url } = useLocation();
@@ -175,7 +185,7 @@ function Side({ organization }: { organization: string | undefined }) {
 					</button>
 				</header>
 				<div id="menu" class={isOpen ? "menu open" : "menu"}>
-					<Menu organization={organization} />
+					<Menu {...menu} />
 				</div>
 			</div>
 		</div>
@@ -191,17 +201,33 @@ const Working = () =>
 
 export function Shell({ children }: { children: ComponentChildren }) {
 	const { path, route } = useLocation();
+	const [isGoing, setGoing] = useState(false);
 	useEffect(() => guardForms(route), []);
+	useEffect(() => {
+		const openPalette = (event: KeyboardEvent) => {
+			if (!(event.ctrlKey || event.metaKey) || event.key !== "k") return;
+			// Editors of text may have the same keys.
+			if (event.defaultPrevented || dialogs.value.length > 0) return;
+			event.preventDefault();
+			setGoing(true);
+		};
+		addEventListener("keydown", openPalette);
+		return () => removeEventListener("keydown", openPalette);
+	}, []);
 	return (
 		<div class="shell">
 			<a class="skip" href="#main">
 				Skip to content
 			</a>
-			<Side organization={organizationIn(path) ?? (me.value && usualOrganization(me.value))} />
+			<Side
+				organization={organizationIn(path) ?? (me.value && usualOrganization(me.value))}
+				onGo={() => setGoing(true)}
+			/>
 			<main id="main" tabIndex={-1}>
 				<Boundary path={path}>{children}</Boundary>
 			</main>
 			<Working />
+			{isGoing && <Palette onClose={() => setGoing(false)} />}
 			{renewal.value && <SignInAgain />}
 		</div>
 	);
