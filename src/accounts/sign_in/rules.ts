@@ -97,7 +97,7 @@ const PROVIDERS: Record<string, string> = {
 };
 
 /** Returns `oidc` for the connection `oidc:<domain id>`. */
-export const methodOf = (connection: string) => connection.replace(/:.*$/, "");
+export const methodOf = (connection: string) => connection.split(":")[0] ?? connection;
 
 /** Returns the name of the provider in `sso_enforcement`, or of a connection. */
 export const providerOf = (sso: string) => PROVIDERS[methodOf(sso)] ?? sso;
