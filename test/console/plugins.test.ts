@@ -93,6 +93,28 @@ inBrowser("plugins", (open) => {
 		expect((await client.plugins.list({ organization: organization.id })).count).toBe(1);
 	});
 
+	test("the configs of all projects are on one page, and can be filtered", async () => {
+		const { client, organization, project, path, plugin } = await withPlugin();
+		const other = await client.projects.create({ name: "Shop", organization: organization.id });
+		for (const [of, name] of [
+			[project, "Here"],
+			[other, "There"],
+		] as const)
+			await client.pluginConfigs.create(
+				{ project: of.id },
+				{ plugin: plugin.id, order: 1, enabled: true, name },
+			);
+		const page = await open(`${path}/plugin_configs`);
+		await page.getByLabel("Project").selectOption("All projects");
+		const there = page.getByRole("region", { name: "Shop: Enabled, in order" });
+		await there.getByRole("link", { name: "There", exact: true }).waitFor();
+		await page.getByRole("link", { name: "Here", exact: true }).waitFor();
+		await checkLooks(page, "plugins-configs-all");
+		await page.getByLabel("Search plugin configs").fill("there");
+		await page.getByText(`No plugin configs found in ${project.name}.`).waitFor();
+		await there.waitFor();
+	});
+
 	test("a saved secret stays unless it is replaced or removed, and two administrators see each other's changes", async () => {
 		const { client, project, path, plugin } = await withPlugin();
 		const config = await client.pluginConfigs.create(

@@ -19,11 +19,13 @@ import {
 } from "lucide";
 import { lazy } from "./lazy.tsx";
 
-type Pages = readonly (readonly [path: string, page: ReturnType<typeof lazy>])[];
+type Pages = readonly (readonly [path: string, page: ReturnType<typeof lazy<object>>])[];
 
 export const SignIn = lazy(() => import("./pages/sign_in/sign_in.tsx"));
 
 export const SignInAgain = lazy(() => import("./pages/sign_in/sign_in_again.tsx"));
+
+export const Palette = lazy(() => import("./pages/palette.tsx"));
 
 /** The pages of a service account and its keys. */
 const ServiceAccount = lazy(() => import("./pages/keys/account.tsx"));
@@ -37,7 +39,7 @@ export const organizationPages: Pages = [
 	["/projects", lazy(() => import("./pages/projects/projects.tsx"))],
 	["/projects/:project", lazy(() => import("./pages/projects/project.tsx"))],
 	["/domains", lazy(() => import("./pages/domains/domains.tsx"))],
-	["/domains/:domain", lazy(() => import("./pages/domains/domain.tsx"))],
+	["/domains/:domain/:tab?", lazy(() => import("./pages/domains/domain.tsx"))],
 	["/notifications", lazy(() => import("./pages/events/notifications.tsx"))],
 	["/settings", lazy(() => import("./pages/overview/settings.tsx"))],
 	["/plugins", lazy(() => import("./pages/plugins/plugins.tsx"))],
@@ -62,7 +64,7 @@ export const organizationPages: Pages = [
 	["/service_accounts/:account/*", ServiceAccount],
 	["/webhooks", lazy(() => import("./pages/events/webhooks.tsx"))],
 	["/webhooks/new", lazy(() => import("./pages/events/new_webhook.tsx"))],
-	["/webhooks/:id", lazy(() => import("./pages/events/webhook.tsx"))],
+	["/webhooks/:id/:tab?", lazy(() => import("./pages/events/webhook.tsx"))],
 	["/activity", lazy(() => import("./pages/events/activity.tsx"))],
 	["/activity/events", lazy(() => import("./pages/events/feed.tsx"))],
 	["/audit_streams", lazy(() => import("./pages/events/audit_streams.tsx"))],

@@ -90,6 +90,8 @@ describe(filters, {
 	item_id:
 		"Only entries about the object with this id. Use it with `scope`: a project and a plugin may have the same id.",
 	user: "Only entries of the user with this uuid. There are none for an unknown user.",
+	email:
+		"Only entries of the user with this email address, also after the user has left. Ignores case.",
 	activity: "Only this activity, such as `created` or `job_triggered`. Case matters.",
 	after: "Only entries that are newer than this time, in ISO 8601; UTC if it has no offset.",
 	before: "Only entries that are older than this time, in ISO 8601; UTC if it has no offset.",

@@ -56,6 +56,8 @@ export const filters = z.object({
 	item_id: text().optional(),
 	/** A user's uuid. */
 	user: uuid().optional(),
+	/** The complete email address of a user, who may have left the organization. Ignores case. */
+	email: text().optional(),
 	activity: text().optional(),
 	after: queryMoment().optional(),
 	before: queryMoment().optional(),

@@ -13,6 +13,7 @@ import type { Opened } from "./states.tsx";
 import {
 	duration,
 	hasEnded,
+	Kind,
 	lengthOf,
 	RUN_FILTER,
 	RunState,
@@ -65,6 +66,7 @@ const columnsOf = (path: string, longest: number, reload: () => void): Column<Ba
 			</>
 		),
 	},
+	{ title: "Kind", cell: (run) => <Kind run={run} /> },
 	{ title: "State", cell: (run) => <RunState status={run.status} /> },
 	{ title: "Rows", align: "end", cell: (run) => <Rows run={run} /> },
 	{ title: "Duration", align: "end", cell: (run) => <Took run={run} longest={longest} /> },

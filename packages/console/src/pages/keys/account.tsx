@@ -8,8 +8,8 @@ import { api } from "../../session.ts";
 import { Button, LinkButton, SecondaryButton } from "../../ui/button.tsx";
 import { useSave } from "../../ui/conflict.tsx";
 import { confirm, Dialog } from "../../ui/dialog.tsx";
-import { Empty, Show, say } from "../../ui/feedback.tsx";
-import { PageView, Section } from "../../ui/page.tsx";
+import { Empty, say } from "../../ui/feedback.tsx";
+import { LoadedPage, PageView, Section } from "../../ui/page.tsx";
 import { Badge, Facts, levelName, Time } from "../../ui/values.tsx";
 import { AccountForm, type AccountSettings } from "./account_form.tsx";
 import { OnlyAdmins } from "./accounts.tsx";
@@ -166,7 +166,11 @@ function Pages({ id }: { id: string }) {
 		[organization.id, id],
 	);
 	return (
-		<Show of={loaded}>
+		<LoadedPage
+			of={loaded}
+			title="Service account"
+			above={[[to("service_accounts"), "Service accounts"]]}
+		>
 			{(account) => (
 				<Current.Provider
 					value={{
@@ -183,7 +187,7 @@ function Pages({ id }: { id: string }) {
 					</Router>
 				</Current.Provider>
 			)}
-		</Show>
+		</LoadedPage>
 	);
 }
 

@@ -9,7 +9,7 @@ import { say } from "../../ui/feedback.tsx";
 import { Filter, Filters, Search } from "../../ui/filters.tsx";
 import { FormDialog, text } from "../../ui/form.tsx";
 import { buttons, type Column, Table } from "../../ui/table.tsx";
-import { Badge, levelName, nameOf, Person, Time } from "../../ui/values.tsx";
+import { Badge, LEVELS, levelName, nameOf, Person, Time } from "../../ui/values.tsx";
 import { LevelChoice, levelIn, People } from "./parts.tsx";
 
 const isMe = ({ user }: Member) => user.uuid === me.value?.uuid;
@@ -30,7 +30,7 @@ function Actions({ member, onChange, reload }: Changes & { member: Member }) {
 	async function remove() {
 		const isSure = await confirm({
 			title: `Remove ${name}?`,
-			text: "This person immediately loses access to the organization and all its projects. Invites that they sent stop working.",
+			text: "This person immediately loses access to the organization and all its projects. Their API keys no longer work in it, and invites that they sent stop working.",
 			action: "Remove member",
 		});
 		if (!isSure) return;
@@ -66,19 +66,37 @@ const columnsOf = (changes: Changes): Column<Member>[] => [
 	buttons((member) => <Actions member={member} {...changes} />),
 ];
 
+const LEVEL_VALUES = [1, 8, 15] as const;
+
 /** The members of an organization (docs/organizations.md#members). */
 export default function Members() {
 	const { at } = useOrganization();
-	const [{ search, order }] = useQuery();
+	const [{ search, order, level, is_2fa_enabled }] = useQuery();
+	const filters = {
+		search,
+		order,
+		level: LEVEL_VALUES.find((one) => String(one) === level),
+		is_2fa_enabled: is_2fa_enabled ? is_2fa_enabled === "true" : undefined,
+	};
 	const [changing, setChanging] = useState<Member>();
 	const list = useList(
-		(page, signal) => api.members.list({ ...at, ...page, search, order }, { signal }),
-		[at.organization, search, order],
+		(page, signal) => api.members.list({ ...at, ...page, ...filters }, { signal }),
+		[at.organization, ...Object.values(filters)],
 	);
 	return (
 		<People current="members">
 			<Filters>
 				<Search label="Search members" />
+				<Filter name="level" label="Level" options={[["", "All levels"], ...LEVELS]} />
+				<Filter
+					name="is_2fa_enabled"
+					label="Two-factor"
+					options={[
+						["", "With or without two-factor"],
+						["true", "With two-factor"],
+						["false", "Without two-factor"],
+					]}
+				/>
 				<Filter
 					name="order"
 					label="Order"
@@ -92,7 +110,7 @@ export default function Members() {
 				list={list}
 				label="Members"
 				columns={columnsOf({ onChange: setChanging, reload: list.reload })}
-				notFound={`No member has “${search}” in their name or email address.`}
+				notFound="No member matches the search and the filters."
 			/>
 			{changing && (
 				<ChangeLevel
@@ -144,6 +162,9 @@ function ChangeLevel({
 				onChanged();
 			}}
 		>
+			{member.level >= 15 && (
+				<p>An owner can't be removed. To remove {name}, first choose another level.</p>
+			)}
 			<LevelChoice chosen={member.level} />
 		</FormDialog>
 	);

@@ -1,0 +1,55 @@
+import { useList, useQuery } from "../../load.ts";
+import { useOrganization } from "../../organization.tsx";
+import { api } from "../../session.ts";
+import { Empty } from "../../ui/feedback.tsx";
+import { Filter, Filters, MomentFilter } from "../../ui/filters.tsx";
+import { Tabs } from "../../ui/page.tsx";
+import { Table } from "../../ui/table.tsx";
+import { activitiesOf, Chips, columnsOf, useFilters } from "./entries.tsx";
+
+/** The views of an object that has only one besides its activity. */
+export const ObjectTabs = ({ label, path, tab }: { label: string; path: string; tab: string }) => (
+	<Tabs
+		label={label}
+		current={tab ? `${path}/${tab}` : path}
+		tabs={[
+			[path, "Overview"],
+			[`${path}/activity`, "Activity"],
+		]}
+	/>
+);
+
+/** The changes of one object: what changed, who changed it, and when. */
+export function ObjectActivity({ scope, id }: { scope: string; id: string }) {
+	const { at, organization } = useOrganization();
+	const [, change] = useQuery();
+	const filters = useFilters();
+	const list = useList(
+		(page, signal) =>
+			api.activityLog.list({ ...at, ...page, ...filters, scope, item_id: id }, { signal }),
+		[organization.id, id, JSON.stringify(filters)],
+	);
+	return (
+		<>
+			<Filters>
+				<Filter name="activity" label="Action" options={activitiesOf(scope)} />
+				<MomentFilter name="after" label="From" />
+				<MomentFilter name="before" label="To" />
+			</Filters>
+			<Chips entries={list.data?.results ?? []} />
+			<div class="activity-log">
+				<Table
+					list={list}
+					label="Activity"
+					columns={columnsOf(change, true)}
+					notFound={Object.keys(filters).length > 0 && "Change or remove the filters."}
+					empty={
+						<Empty title="No activity yet">
+							Changes appear here with the person who made them.
+						</Empty>
+					}
+				/>
+			</div>
+		</>
+	);
+}
