@@ -92,8 +92,14 @@ export const LISTS: Record<string, List> = {
 			"after=2099-01-01",
 			"before=2000-01-01",
 		],
-		inside: ["starts_before=2000-01-01"],
-		most: ["status=Completed", "after=2001-01-01", "before=2099-01-01", "starts_before=2099-01-01"],
+		inside: ["starts_before=2000-01-01", "kind=backfill"],
+		most: [
+			"kind=scheduled",
+			"status=Completed",
+			"after=2001-01-01",
+			"before=2099-01-01",
+			"starts_before=2099-01-01",
+		],
 	},
 	listBatchExportRanges: {
 		owner: "runs",
@@ -111,8 +117,8 @@ export const LISTS: Record<string, List> = {
 	listInvites: { owner: "invites", most: ["search=invited"] },
 	listMembers: {
 		owner: "members",
-		inside: ["email=person-7@example.com", "updated_after=2099-01-01"],
-		most: ["search=person", "updated_after=2001-01-01", "order=joined_at"],
+		inside: ["email=person-7@example.com", "updated_after=2099-01-01", "level=15"],
+		most: ["is_2fa_enabled=false", "search=person", "updated_after=2001-01-01", "order=joined_at"],
 	},
 	listServiceAccounts: { owner: "accounts", limit: LIMITS.accounts },
 	listServiceAccountKeys: { owner: "accounts", limit: LIMITS.keys },

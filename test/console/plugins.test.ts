@@ -84,7 +84,7 @@ inBrowser("plugins", (open) => {
 		await page.goto(page.url().replace(/log$/, "log?type=errors"));
 		await page.getByText("Change or remove the filters.").waitFor();
 		await page.getByRole("link", { name: "Activity", exact: true }).last().click();
-		await page.getByRole("cell", { name: "Job started greet" }).waitFor();
+		await page.getByRole("cell", { name: "Plugin job started greet" }).waitFor();
 		await checkLooks(page, "plugins-config-activity");
 
 		await page.goto(`${page.url().split("/console")[0]}${path}/plugins`);
@@ -102,7 +102,7 @@ inBrowser("plugins", (open) => {
 		] as const)
 			await client.pluginConfigs.create(
 				{ project: of.id },
-				{ plugin: plugin.id, order: 1, enabled: true, name },
+				{ plugin: plugin.id, order: 1, enabled: true, name, config: { greeting: "Hi" } },
 			);
 		const page = await open(`${path}/plugin_configs`);
 		await page.getByLabel("Project").selectOption("All projects");
@@ -362,14 +362,14 @@ inBrowser("plugins", (open) => {
 		await page.getByRole("button", { name: "Upgrade plugin" }).click();
 		await page.getByText("Greeting is upgraded to 1.1.0.").waitFor();
 		await page.getByRole("link", { name: "Activity", exact: true }).last().click();
-		const added = page.getByRole("cell", { name: "Added" });
+		const added = page.getByRole("cell", { name: "Plugin installed" });
 		await added.waitFor();
 		await page.getByTitle("Show only changes by this person").first().click();
 		await page.getByRole("button", { name: /^Remove the filter By .+@/ }).waitFor();
 		await added.waitFor();
 		await page.getByLabel("Action").selectOption("upgraded");
 		await added.waitFor({ state: "detached" });
-		await page.getByRole("cell", { name: "Upgraded" }).waitFor();
+		await page.getByRole("cell", { name: "Plugin upgraded" }).waitFor();
 		await page.goto(page.url().replace("activity=upgraded", "before=2001-01-01T00:00:00Z"));
 		await page.getByText("No activity found").waitFor();
 		await page.goto(page.url().replace("before=", "after="));

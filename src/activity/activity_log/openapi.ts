@@ -48,6 +48,7 @@ describe(ActivityEntry, {
 		{
 			uuid: "Identifies the user, or the service account.",
 			first_name: "The user's first name, or the service account's name, as it is now.",
+			last_name: "The user's last name, as it is now.",
 			email:
 				"The user's email address, as it is now. For a service account, an address under `.invalid` that can't receive mail.",
 		},

@@ -21,6 +21,7 @@ export const ActivityEntry = z
 			.object({
 				uuid: z.guid(),
 				first_name: z.string(),
+				last_name: z.string(),
 				email: z.email(),
 			})
 			.nullable(),
@@ -39,7 +40,12 @@ export const ActivityEntry = z
 /** The columns of an `ActivityEntry`, for a statement that joins `activity_log` with `users`. */
 export const entryColumns = {
 	id: entryId.as("entry_id"),
-	user: { uuid: users.uuid, first_name: users.first_name, email: users.email },
+	user: {
+		uuid: users.uuid,
+		first_name: users.first_name,
+		last_name: users.last_name,
+		email: users.email,
+	},
 	activity: activityLog.activity,
 	scope: activityLog.scope,
 	item_id: activityLog.item_id,

@@ -1,8 +1,8 @@
 import { useEffect, useId, useState } from "preact/hooks";
 import { useLocation } from "preact-iso/router";
 import { useNavigate } from "../load.ts";
+import { MENU, OWN_MENU } from "../menu.ts";
 import { organizationIn, pathIn, usualOrganization } from "../organization.tsx";
-import { MENU, OWN_MENU } from "../pages.ts";
 import { api, me } from "../session.ts";
 import { useDelay } from "../ui/delay.ts";
 import { Dialog } from "../ui/dialog.tsx";

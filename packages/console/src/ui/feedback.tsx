@@ -79,6 +79,25 @@ export async function attempt(work: () => unknown) {
 	}
 }
 
+/**
+ * Runs an action for one row after another. If some fail, the others are still done.
+ * @throws {Error} which names those that failed; the error itself if there is only one row
+ */
+export async function forEachRow<T>(
+	rows: readonly T[],
+	nameOf: (row: T) => string,
+	work: (row: T) => Promise<unknown>,
+) {
+	const failed: string[] = [];
+	for (const row of rows)
+		await work(row).catch((error: unknown) => {
+			if (rows.length === 1) throw error;
+			failed.push(`${nameOf(row)}: ${wordsOf(error)}`);
+		});
+	if (failed.length > 0)
+		throw new Error(`${failed.length} of ${rows.length} failed. ${failed.join(" ")}`);
+}
+
 /** The ids of open dialogs, topmost last. */
 export const dialogs = signal<readonly string[]>([]);
 

@@ -9,7 +9,7 @@ import { SecondaryButton } from "../../ui/button.tsx";
 import { confirm } from "../../ui/dialog.tsx";
 import { say } from "../../ui/feedback.tsx";
 import { LoadedPage, PageView, Tabs } from "../../ui/page.tsx";
-import { Time } from "../../ui/values.tsx";
+import { nameOf, Time } from "../../ui/values.tsx";
 import { ObjectActivity } from "../events/object_activity.tsx";
 import { Backfills } from "./backfills.tsx";
 import { BUSY_MS, IDLE_MS } from "./intervals.ts";
@@ -86,7 +86,7 @@ function Paused({ of, at }: Pick<Opened, "of" | "at">) {
 		<p>
 			Paused <Time value={of.last_paused_at} isRelative />{" "}
 			{user
-				? `by ${user.first_name || user.email}.`
+				? `by ${nameOf(user)}.`
 				: `by the service: ${detail.trigger?.reason ?? "its last runs failed."}`}
 		</p>
 	);

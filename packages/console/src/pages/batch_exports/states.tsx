@@ -63,7 +63,7 @@ const utc = (moment: string) => moment.slice(0, 16).replace("T", " ");
 
 /** Whether a run is of the schedule or of a backfill. */
 export const Kind = ({ run }: { run: BatchExportRun }) => (
-	<>{run.backfill_id === null ? "Scheduled" : "Backfill"}</>
+	<span class="nowrap">{run.backfill_id === null ? "Scheduled" : "Backfill"}</span>
 );
 
 export const Window = ({ run }: { run: BatchExportRun }) => (

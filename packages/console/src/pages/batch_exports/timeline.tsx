@@ -95,7 +95,7 @@ function useLanes({ of, fresh }: Shown, { start, end }: ReturnType<typeof useRan
 			start: Math.max(start, shown.known.start),
 			end: Math.min(end, shown.known.end),
 		};
-		if (known.start >= known.end) return NOT_LOADED;
+		if (known.start > known.end) return NOT_LOADED;
 		return lanesOf(of, [...byId.values()], shown.old, known, Date.now());
 	}, [shown, fresh, of, start, end]);
 	const isLoaded = shown?.range.start === start && shown.range.end === end;

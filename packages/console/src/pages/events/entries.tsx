@@ -3,7 +3,7 @@ import type { ActivityEntry } from "tenantry-client";
 import { useQuery } from "../../load.ts";
 import { Chip } from "../../ui/filters.tsx";
 import type { Column } from "../../ui/table.tsx";
-import { Time } from "../../ui/values.tsx";
+import { nameOf, Time } from "../../ui/values.tsx";
 import { Changes } from "./changes.tsx";
 import { GROUPS, typeOf, wordsOfType } from "./kinds.ts";
 
@@ -38,6 +38,12 @@ export function activitiesOf(scope: string) {
 	];
 }
 
+/** Returns the name of a plugin's job that was started. */
+function jobOf(trigger: ActivityEntry["detail"]["trigger"]) {
+	const job = trigger?.job;
+	return typeof job === "object" && job !== null && "type" in job ? String(job.type) : null;
+}
+
 /**
  * Returns the columns of a list of entries. A click on a name filters by it.
  * @param isOfOne whether all entries are about the same object
@@ -58,6 +64,7 @@ export const columnsOf = (change: ChangeFilters, isOfOne = false): Column<Activi
 						{detail.name ?? item_id}
 					</button>
 				)}
+				{jobOf(detail.trigger)}
 				<Changes changes={detail.changes} />
 				<details>
 					<summary>Details</summary>
@@ -80,9 +87,9 @@ export const columnsOf = (change: ChangeFilters, isOfOne = false): Column<Activi
 						title="Show only changes by this person"
 						onClick={() => change({ user: user.uuid, offset: undefined })}
 					>
-						{user.first_name || user.email}
+						{nameOf(user)}
 					</button>
-					{user.first_name && !user.email.endsWith(".invalid") && (
+					{nameOf(user) !== user.email && !user.email.endsWith(".invalid") && (
 						<small class="below">{user.email}</small>
 					)}
 				</div>
@@ -102,9 +109,7 @@ export function Chips({ entries }: { entries: ActivityEntry[] }) {
 	const item = entries.find((entry) => entry.item_id === item_id);
 	return user || email || item_id ? (
 		<p class="row">
-			{user && (
-				<Chip name="user" words={`By ${person?.first_name || person?.email || "one person"}`} />
-			)}
+			{user && <Chip name="user" words={`By ${person ? nameOf(person) : "one person"}`} />}
 			{email && <Chip name="email" words={`By ${email}`} />}
 			{item_id && <Chip name="item_id" words={`About ${item?.detail.name ?? item_id}`} />}
 		</p>

@@ -1,3 +1,4 @@
+import type { ActivityEntry, Page } from "tenantry-client";
 import { useList, useQuery } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
@@ -21,13 +22,41 @@ export const ObjectTabs = ({ label, path, tab }: { label: string; path: string; 
 
 /** The changes of one object: what changed, who changed it, and when. */
 export function ObjectActivity({ scope, id }: { scope: string; id: string }) {
-	const { at, organization } = useOrganization();
+	const { at } = useOrganization();
+	return (
+		<Entries
+			scope={scope}
+			of={id}
+			isOfOne
+			load={(filters, signal) =>
+				api.activityLog.list({ ...at, ...filters, scope, item_id: id }, { signal })
+			}
+		/>
+	);
+}
+
+type Asked = { limit: number; offset: number } & ReturnType<typeof useFilters>;
+
+/** The changes of the objects of one scope. */
+export function Entries({
+	scope,
+	of,
+	isOfOne = false,
+	load,
+}: {
+	scope: string;
+	/** Identifies the objects. */
+	of: string;
+	/** Whether all changes are about the same object. */
+	isOfOne?: boolean;
+	load: (asked: Asked, signal: AbortSignal) => PromiseLike<Page<ActivityEntry>>;
+}) {
+	const { organization } = useOrganization();
 	const [, change] = useQuery();
 	const filters = useFilters();
 	const list = useList(
-		(page, signal) =>
-			api.activityLog.list({ ...at, ...page, ...filters, scope, item_id: id }, { signal }),
-		[organization.id, id, JSON.stringify(filters)],
+		(page, signal) => load({ ...page, ...filters }, signal),
+		[organization.id, of, JSON.stringify(filters)],
 	);
 	return (
 		<>
@@ -41,7 +70,7 @@ export function ObjectActivity({ scope, id }: { scope: string; id: string }) {
 				<Table
 					list={list}
 					label="Activity"
-					columns={columnsOf(change, true)}
+					columns={columnsOf(change, isOfOne)}
 					notFound={Object.keys(filters).length > 0 && "Change or remove the filters."}
 					empty={
 						<Empty title="No activity yet">
