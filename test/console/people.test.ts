@@ -367,6 +367,8 @@ inBrowser("people", (open) => {
 		await seen.getByLabel("Name").fill("Pay");
 		await button(seen, "Save changes").click();
 		await note(seen, "The project is saved.");
+		await button(seen, "Send a test event").click();
+		await note(seen, "A test event was sent to Pay.");
 		expect(await button(seen, "Delete project").count()).toBe(0);
 
 		await page.goto(`${inject("console").url}${path}/projects`);

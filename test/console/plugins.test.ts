@@ -115,6 +115,38 @@ inBrowser("plugins", (open) => {
 		await there.waitFor();
 	});
 
+	test("a hidden config is restored on its page; a family lists what is unused, and its activity", async () => {
+		const { client, project, path, plugin } = await withPlugin();
+		const { id } = await client.pluginConfigs.create(
+			{ project: project.id },
+			{ plugin: plugin.id, order: 1, enabled: true, config: { greeting: "Hi" } },
+		);
+		const config = () => client.pluginConfigs.get({ project: project.id, id });
+		const page = await open(`${path}/plugin_configs/${project.id}/${id}`);
+		await page.getByRole("button", { name: "Hide", exact: true }).click();
+		await page.getByText("This config is disabled and hidden from lists.").waitFor();
+		expect(await config()).toMatchObject({ deleted: true, enabled: false });
+		await checkLooks(page, "plugins-config-hidden");
+
+		await page.goto(new URL(`${path}/plugins?family=pipeline_destinations`, page.url()).href);
+		await page.getByLabel("Use", { exact: true }).selectOption("Without an enabled config");
+		await page.getByRole("link", { name: "Greeting" }).waitFor();
+		await page.getByRole("link", { name: "Activity of all destinations" }).click();
+		await page.getByRole("cell", { name: "Plugin installed Greeting" }).waitFor();
+		await checkLooks(page, "plugins-family-activity");
+
+		await page.goto(new URL(`${path}/plugin_configs/${project.id}/${id}`, page.url()).href);
+		await page.getByRole("button", { name: "Restore config" }).click();
+		await page.getByText("is restored. It stays disabled until you enable it.").waitFor();
+		await page.getByRole("button", { name: "Hide", exact: true }).waitFor();
+		expect(await config()).toMatchObject({ deleted: false, enabled: false });
+		await client.pluginConfigs.update({ project: project.id, id }, { enabled: true });
+		await page.goto(
+			new URL(`${path}/plugins?family=pipeline_destinations&unused=true`, page.url()).href,
+		);
+		await page.getByText("All of them have an enabled config.").waitFor();
+	});
+
 	test("a saved secret stays unless it is replaced or removed, and two administrators see each other's changes", async () => {
 		const { client, project, path, plugin } = await withPlugin();
 		const config = await client.pluginConfigs.create(
