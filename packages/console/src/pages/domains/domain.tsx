@@ -155,7 +155,7 @@ export default function Domain() {
 						)
 					}
 				>
-					<ObjectTabs label="Domain" path={to(`domains/${id}`)} tab={tab} />
+					<ObjectTabs label="About the domain" path={to(`domains/${id}`)} tab={tab} />
 					{tab === "activity" ? (
 						<ObjectActivity scope="Domain" id={id} />
 					) : (
