@@ -29,7 +29,12 @@ const LOG: List = {
 const ACTIVITY: List = {
 	owner: "activity",
 	few: ["item_id=special", "scope=Domain&item_id=special", "after=2099-01-01", "before=2000-01-01"],
-	inside: ["scope=Domain", "activity=deleted", `user=${uuid("user", FIRST_PERSON)}`],
+	inside: [
+		"scope=Domain",
+		"activity=deleted",
+		`user=${uuid("user", FIRST_PERSON)}`,
+		"email=person-0@example.com",
+	],
 	most: [
 		"scope=Member",
 		"activity=updated",
@@ -44,6 +49,7 @@ const PROJECTS: List = { owner: "projects", most: ["search=row"] };
 const OF_MOST_PLUGINS = [
 	"activity=updated",
 	`user=${uuid("user", OWNERS.plugins)}`,
+	`email=owner-${OWNERS.plugins}@example.com`,
 	"after=2001-01-01",
 	"before=2099-01-01",
 ];
@@ -60,6 +66,7 @@ const ACTIVITY_OF_FAMILY: Record<keyof typeof OF_FAMILY, List> = {
 		few: [
 			"activity=deleted",
 			`user=${uuid("user", FIRST_PERSON)}`,
+			"email=person-0@example.com",
 			"after=2099-01-01",
 			"before=2000-01-01",
 		],
