@@ -415,6 +415,8 @@ CREATE TABLE `personal_api_keys` (
 	`version` text DEFAULT '2026-11-21' NOT NULL,
 	`expiry_notified_for` text,
 	`session` text,
+	`client_id` text,
+	`audience` text,
 	FOREIGN KEY (`user_id`) REFERENCES `users`(`id`) ON UPDATE no action ON DELETE cascade
 ) WITHOUT ROWID;
 --> statement-breakpoint
@@ -637,6 +639,23 @@ CREATE TABLE `sign_in_states` (
 	`expires_at` text NOT NULL
 ) WITHOUT ROWID;
 --> statement-breakpoint
+CREATE TABLE `oauth_codes` (
+	`hash` text PRIMARY KEY NOT NULL,
+	`user_id` integer NOT NULL,
+	`approval` text NOT NULL,
+	`expires_at` text NOT NULL,
+	`key_id` text
+) WITHOUT ROWID;
+--> statement-breakpoint
+CREATE TABLE `oauth_refresh_tokens` (
+	`key_id` text PRIMARY KEY NOT NULL,
+	`family` text NOT NULL,
+	`hash` text NOT NULL,
+	`expires_at` text NOT NULL,
+	`ends_at` text,
+	FOREIGN KEY (`key_id`) REFERENCES `personal_api_keys`(`id`) ON UPDATE no action ON DELETE cascade
+) WITHOUT ROWID;
+--> statement-breakpoint
 CREATE INDEX `activity_log_organization` ON `activity_log` (`organization_id`) WHERE not is_system;
 --> statement-breakpoint
 CREATE INDEX `activity_log_system` ON `activity_log` (`organization_id`) WHERE is_system;
@@ -701,7 +720,7 @@ CREATE UNIQUE INDEX `personal_api_keys_hash_unique` ON `personal_api_keys` (`has
 --> statement-breakpoint
 CREATE INDEX `personal_api_keys_user` ON `personal_api_keys` (`user_id`,`id`);
 --> statement-breakpoint
-CREATE INDEX `personal_api_keys_expiring` ON `personal_api_keys` (`expires_at`) WHERE session is null and expires_at is not null and expiry_notified_for is not expires_at;
+CREATE INDEX `personal_api_keys_expiring` ON `personal_api_keys` (`expires_at`) WHERE session is null and client_id is null and expires_at is not null and expiry_notified_for is not expires_at;
 --> statement-breakpoint
 CREATE INDEX `plugin_configs_project` ON `plugin_configs` (`project_id`,`plugin_id`);
 --> statement-breakpoint

@@ -36,6 +36,7 @@ const GROUPS: Record<string, string> = {
 	"sign-in-tests": "signInTests",
 	identities: "identities",
 	keys: "personalApiKeys",
+	"app-requests": "appRequests",
 	"scim-tokens": "scimTokens",
 	"scim-groups": "scimGroups",
 	"scim-requests": "scimRequests",

@@ -80,6 +80,7 @@ export const families = [
 	user("/users/:uuid/two_factor", "user", () => import("./accounts/two_factor/routes.ts")),
 	user("/users/:uuid/passkeys", "user", () => import("./accounts/passkeys/routes.ts")),
 	user("/personal_api_keys", "personal_api_key", apiKeys),
+	user("/app_requests", "personal_api_key", () => import("./accounts/oauth/routes.ts")),
 ] as const satisfies Family[];
 
 /** Routes that need no key. */
@@ -97,6 +98,8 @@ export const publicRoutes = [
  * the OpenAPI document.
  */
 export const protocols = [
+	{ path: "/.well-known", load: () => import("./accounts/oauth/metadata.ts") },
+	{ path: "/oauth", load: () => import("./accounts/oauth/endpoint.ts") },
 	{ path: "/scim/v2/:domain_id", load: () => import("./accounts/scim/endpoint/routes.ts") },
 ] as const satisfies PublicRoutes[];
 

@@ -23,6 +23,7 @@ const OTHER_RESOURCES: Record<string, string> = {
 	ScimRequest: "scimRequests",
 	SignIn: "signIn",
 	Session: "sessions",
+	AppRequest: "appRequests",
 	Service: "service",
 	Health: "health",
 };

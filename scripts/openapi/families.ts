@@ -7,6 +7,7 @@ import invites, {
 	pageOperations,
 } from "../../src/accounts/invites/openapi.ts";
 import members from "../../src/accounts/members/openapi.ts";
+import apps from "../../src/accounts/oauth/openapi.ts";
 import organizations from "../../src/accounts/organizations/openapi.ts";
 import passkeys from "../../src/accounts/passkeys/openapi.ts";
 import * as apiKeys from "../../src/accounts/personal_api_keys/openapi.ts";
@@ -69,6 +70,7 @@ export const texts: Texts = {
 	"/api/users/:uuid/two_factor": twoFactor,
 	"/api/users/:uuid/passkeys": passkeys,
 	"/api/personal_api_keys": apiKeys.ofCaller,
+	"/api/app_requests": apps,
 	"/": service,
 	"/api/invites": acceptanceOperations,
 	"/api/sign_in": signIn,

@@ -1,5 +1,6 @@
 import { RpcTarget } from "cloudflare:workers";
 import type { Context } from "hono";
+import { asPartOfMcp } from "../auth/audience.ts";
 import type { App } from "../env.ts";
 import { type ApiError, badCredentials } from "../http/errors.ts";
 import { CURRENT_VERSION } from "../http/versions.ts";
@@ -60,7 +61,8 @@ export class Gateway extends RpcTarget {
 		for (const [name, value] of [...passedOn, ...Object.entries(headers)])
 			if (value !== undefined) sent.set(name, value);
 		const url = new URL(path, this.#c.req.url);
-		const response = await this.#api(new Request(url, { method, headers: sent, body }), this.#c);
+		const request = asPartOfMcp(new Request(url, { method, headers: sent, body }));
+		const response = await this.#api(request, this.#c);
 		this.#note(response);
 		return response;
 	}

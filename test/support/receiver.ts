@@ -173,6 +173,7 @@ function answerAs(way: string, request: IncomingMessage, response: ServerRespons
  * - `/status/<n>` responds with that status, `/status/<n>/<value>` also with that Retry-After.
  * - `/body/<n>/<text>` responds with that status and text.
  * - `/echo/<n>` responds with that status and the token in many forms.
+ * - `/app/<text>` is the document of an app, with these fields besides its URL.
  * - `/hang` never responds, `/close` closes the connection, `/redirect/<n>` redirects.
  * - `/flaky/<name>` fails every other request.
  * - `/duckdb` responds with DuckDB's result for the file in the body and the SQL in a header.
@@ -234,6 +235,11 @@ export async function receivers() {
 			case "body":
 				response.statusCode = Number(name);
 				return response.end(Buffer.from(value ?? "", "base64url"));
+			case "app": {
+				const fields = JSON.parse(Buffer.from(name, "base64url").toString());
+				if (fields.padding) fields.padding = "x".repeat(fields.padding);
+				return say({ client_id: `http://${headers.host}${url}`, ...fields });
+			}
 			case "echo":
 				response.statusCode = Number(name);
 				return response.end(echo(headers.authorization ?? ""));

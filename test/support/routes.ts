@@ -41,6 +41,18 @@ const accountKeys = route(
 	"/api/organizations/:organization_id/service_accounts/:service_account_id/keys",
 );
 
+const appRequests = route("/api/app_requests");
+
+/** A request of an app that doesn't exist. */
+const APP_REQUEST = {
+	response_type: "code",
+	client_id: "x",
+	redirect_uri: "x",
+	code_challenge: "x".repeat(43),
+	code_challenge_method: "S256",
+	scopes: ["project:read"],
+};
+
 /** The routes of API keys, those of the user or of a service account. */
 const keeping = (keys: ReturnType<typeof route>, object: string) => [
 	keys("GET", "", `${object}:read`),
@@ -268,6 +280,8 @@ const added: Route[] = [
 	passkeys("PATCH", "/:id", "user:write", () => ({ name: "Renamed" })),
 	{ ...passkeys("POST", "/:id/remove", "user:write", () => ({ code: "lost" })), fails: 400 },
 	...keeping(keys, "personal_api_key"),
+	{ ...appRequests("POST", "", "personal_api_key:write", () => APP_REQUEST), fails: 400 },
+	{ ...appRequests("POST", "/preview", "personal_api_key:write", () => APP_REQUEST), fails: 400 },
 	accounts("GET", "", "organization_member:read"),
 	accounts("POST", "", "organization_member:write", ({ project }) => ({
 		name: "New",

@@ -21,10 +21,10 @@ const BATCH_SIZE = 50;
 
 const KIND: SystemKind = { scope: "Key", activity: "expiring" };
 
-const { expiry_notified_for, expires_at, session } = personalApiKeys;
+const { client_id, expiry_notified_for, expires_at, session } = personalApiKeys;
 
 /** The exact condition of the partial index. */
-const isUnannounced = sql`${session} is null and ${expires_at} is not null and ${expiry_notified_for} is not ${expires_at}`;
+const isUnannounced = sql`${session} is null and ${client_id} is null and ${expires_at} is not null and ${expiry_notified_for} is not ${expires_at}`;
 
 /**
  * Writes the event `key.expiring` for keys that expire within seven days, once for each key and

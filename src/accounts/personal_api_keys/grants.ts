@@ -104,12 +104,19 @@ export const mayLast = (tenant: Tenant, owner: Owner, granted: Grants) =>
 		? sql`not exists ${selectStrict(tenant, owner, toSql(granted))}`
 		: sql`true`;
 
-/** @throws 400 if the key doesn't expire although the organization requires it */
-export function checkExpiry(expires_at: string | null, strict: { name: string } | undefined) {
+/**
+ * @param attr the field with the expiry
+ * @throws 400 if the key doesn't expire although the organization requires it
+ */
+export function checkExpiry(
+	expires_at: string | null,
+	strict: { name: string } | undefined,
+	attr = "expires_at",
+) {
 	if (expires_at === null && strict)
 		throw invalid(
-			"expires_at",
-			`API keys that can reach the organization "${strict.name}" must expire: set expires_at.`,
+			attr,
+			`API keys that can reach the organization "${strict.name}" must expire: set ${attr}.`,
 			"expiry_required",
 		);
 }

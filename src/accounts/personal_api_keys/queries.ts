@@ -35,9 +35,13 @@ const select = ({ db }: Tenant) => db.select().from(personalApiKeys);
 
 type Row = Awaited<ReturnType<typeof select>>[number];
 
-/** WHERE clause: the owner's keys, without those of sessions. */
+/** WHERE clause: the owner's keys, without those of sessions and apps. */
 const isOwned = ({ user_id }: Owner) =>
-	and(eq(personalApiKeys.user_id, user_id), isNull(personalApiKeys.session));
+	and(
+		eq(personalApiKeys.user_id, user_id),
+		isNull(personalApiKeys.session),
+		isNull(personalApiKeys.client_id),
+	);
 
 /** WHERE clause: the owner's key with this id; `@current` is the key in use. */
 export const byId = ({ key }: Tenant, owner: Owner, id: string) =>

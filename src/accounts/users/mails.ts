@@ -68,13 +68,27 @@ type Key = { label: string; scopes: string[] };
 export const canWrite = ({ scopes }: Pick<Key, "scopes">) =>
 	scopes.some((scope) => scope === "*" || scope.endsWith(":write"));
 
+const mayDo = (scopes: string[]) =>
+	scopes.includes("*")
+		? "can do everything that you can do"
+		: `has the scopes ${scopes.join(", ")}`;
+
 export const keyChanged = (
 	action: "created" | "rolled" | "changed",
 	{ label, scopes }: Key,
 ): Change => ({
 	kind: "key",
 	subject: `An API key of your Tenantry account was ${action}`,
-	text: `The key "${singleLine(label)}" ${scopes.includes("*") ? "can do everything that you can do" : `has the scopes ${scopes.join(", ")}`}.`,
+	text: `The key "${singleLine(label)}" ${mayDo(scopes)}.`,
+});
+
+type App = { name: string; host: string };
+
+/** An app got access that can change something. */
+export const appAllowed = ({ name, host }: App, scopes: string[]): Change => ({
+	kind: "key",
+	subject: "An app got access to your Tenantry account",
+	text: `The app "${singleLine(name)}" of ${host} ${mayDo(scopes)}.`,
 });
 
 type Identity = { connection: string; email: string };

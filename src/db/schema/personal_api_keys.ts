@@ -44,6 +44,10 @@ export const personalApiKeys = sqliteTable(
 		expiry_notified_for: text(),
 		/** How the session was started; null for keys that aren't a session's. */
 		session: text({ mode: "json" }).$type<Session>(),
+		/** The app that the key was granted to (docs/oauth.md); null for keys that aren't an app's. */
+		client_id: text(),
+		/** The resource that an app's key is for (src/auth/audience.ts); null for other keys. */
+		audience: text(),
 	},
 	(t) => [
 		index("personal_api_keys_user").on(t.user_id, t.id),
@@ -51,7 +55,7 @@ export const personalApiKeys = sqliteTable(
 		index("personal_api_keys_expiring")
 			.on(t.expires_at)
 			.where(
-				sql`session is null and expires_at is not null and expiry_notified_for is not expires_at`,
+				sql`session is null and client_id is null and expires_at is not null and expiry_notified_for is not expires_at`,
 			),
 	],
 );

@@ -1,0 +1,28 @@
+import { router } from "../../http/router.ts";
+import { asOauthErrors, OauthError } from "./errors.ts";
+import { exchange } from "./exchange.ts";
+import { readForm } from "./form.ts";
+import { introspect, revoke } from "./inspect.ts";
+import { refresh } from "./refresh.ts";
+
+const GRANT_TYPES = new Map([
+	["authorization_code", exchange],
+	["refresh_token", refresh],
+]);
+
+/** The endpoints that apps call (docs/oauth.md). */
+export default router()
+	// A page of the console, so that the person can sign in first.
+	.get("/authorize", (c) => c.redirect(`/console/oauth${new URL(c.req.url).search}`, 303))
+	.use("*", asOauthErrors)
+	.post("/token", async (c) => {
+		const form = await readForm(c);
+		const grant = GRANT_TYPES.get(form.required("grant_type"));
+		if (!grant) throw new OauthError("unsupported_grant_type", "This grant type isn't supported.");
+		return c.json(await grant(c, form));
+	})
+	.post("/revoke", async (c) => {
+		await revoke(c, await readForm(c));
+		return c.body(null, 200);
+	})
+	.post("/introspect", async (c) => c.json(await introspect(c, await readForm(c))));

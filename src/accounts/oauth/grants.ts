@@ -1,0 +1,110 @@
+import { and, eq, isNotNull, type SQL } from "drizzle-orm";
+import type { Context } from "hono";
+import { commit } from "../../access/unit_of_work.ts";
+import { currentOrganization } from "../../access/visible.ts";
+import { ACCESS_TOKEN, digest, evict, isWellFormed } from "../../auth/keys.ts";
+import { aliased, type Connected, type Database, runBatch } from "../../db/client.ts";
+import type { ActivityOf } from "../../db/event_types.ts";
+import { organizationId } from "../../db/organization_ids.ts";
+import { oauthRefreshTokens } from "../../db/schema/oauth.ts";
+import { personalApiKeys } from "../../db/schema/personal_api_keys.ts";
+import { users } from "../../db/schema/users.ts";
+import type { App } from "../../env.ts";
+import { readRefreshToken } from "./tokens.ts";
+
+/* Grants: the keys of apps. */
+
+/** SQL condition on `personal_api_keys`: the key is an app's. */
+export const isGrant = (where: SQL) => and(where, isNotNull(personalApiKeys.client_id));
+
+/** Selects grants of active users, with their refresh tokens. */
+export const selectGrants = (db: Database, where: SQL) =>
+	db
+		.select({
+			id: personalApiKeys.id,
+			user_id: personalApiKeys.user_id,
+			user_uuid: aliased(users.uuid, "user_uuid"),
+			label: personalApiKeys.label,
+			hash: personalApiKeys.hash,
+			scopes: personalApiKeys.scopes,
+			scoped_organizations: personalApiKeys.scoped_organizations,
+			expires_at: personalApiKeys.expires_at,
+			client_id: personalApiKeys.client_id,
+			audience: personalApiKeys.audience,
+			family: oauthRefreshTokens.family,
+			refresh_hash: aliased(oauthRefreshTokens.hash, "refresh_hash"),
+			refresh_expires_at: aliased(oauthRefreshTokens.expires_at, "refresh_expires_at"),
+			ends_at: oauthRefreshTokens.ends_at,
+		})
+		.from(personalApiKeys)
+		.innerJoin(users, and(eq(users.id, personalApiKeys.user_id), eq(users.is_active, true)))
+		.innerJoin(oauthRefreshTokens, eq(oauthRefreshTokens.key_id, personalApiKeys.id))
+		.where(isGrant(where))
+		.orderBy(personalApiKeys.id);
+
+export type Grant = Awaited<ReturnType<typeof selectGrants>>[number];
+
+/** A grant that was found by one of its tokens. `used`: a refresh token that was exchanged. */
+export type Found = { grant: Grant; kind: "access" | "refresh" | "used" };
+
+/** Finds the grant of an access token or refresh token. One round trip, or none. */
+export async function findByToken(db: Connected, token: string): Promise<Found | undefined> {
+	const hash = await digest(token);
+	const refresh = readRefreshToken(token);
+	if (!refresh && !isWellFormed(token, ACCESS_TOKEN)) return undefined;
+	const { grants } = await runBatch(db, {
+		grants: selectGrants(
+			db,
+			refresh ? eq(personalApiKeys.id, refresh.key_id) : eq(personalApiKeys.hash, hash),
+		),
+	});
+	const [grant] = grants;
+	if (!grant) return undefined;
+	if (!refresh) return { grant, kind: "access" };
+	if (grant.family !== (await digest(refresh.family))) return undefined;
+	return { grant, kind: grant.refresh_hash === hash ? "refresh" : "used" };
+}
+
+type Named = Pick<Grant, "id" | "label" | "user_id" | "client_id" | "scoped_organizations">;
+
+/**
+ * Returns the entries of a grant for the log: of the organizations that it is restricted to, or the
+ * person's current one.
+ */
+export const entriesOf = (
+	activity: ActivityOf<"OauthGrant">,
+	{ id, label, user_id, client_id, scoped_organizations }: Named,
+	trigger: Record<string, unknown> = {},
+) =>
+	(scoped_organizations.length > 0
+		? scoped_organizations.map((uuid) => organizationId(uuid))
+		: [currentOrganization(user_id)]
+	).map((organization) => ({
+		activity,
+		scope: "OauthGrant" as const,
+		item_id: id,
+		name: label,
+		user_id,
+		organization,
+		project: null,
+		trigger: { client_id, ...trigger },
+	}));
+
+/** Ends a grant: none of its tokens work from the next request on. */
+export async function end(
+	c: Context<App>,
+	db: Connected,
+	grant: Named & { hash: string },
+	job: string,
+) {
+	await commit(
+		c.env,
+		db,
+		{
+			changes: [db.delete(personalApiKeys).where(isGrant(eq(personalApiKeys.id, grant.id)))],
+			entries: entriesOf("revoked", grant, { job }),
+		},
+		c,
+	);
+	await evict(c.env, grant.hash);
+}

@@ -1,0 +1,14 @@
+import type { personalApiKeys } from "../../db/schema/personal_api_keys.ts";
+
+type Tokens = { access_token: string; refresh_token: string };
+
+/** Returns the response with tokens (RFC 6749, section 5.1). */
+export const respond = (
+	tokens: Tokens,
+	{ expires_at, scopes }: Pick<typeof personalApiKeys.$inferSelect, "expires_at" | "scopes">,
+) => ({
+	...tokens,
+	token_type: "Bearer",
+	expires_in: Math.max(0, Math.floor((Date.parse(expires_at ?? "") - Date.now()) / 1000)),
+	scope: scopes.join(" "),
+});

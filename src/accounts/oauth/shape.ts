@@ -1,0 +1,43 @@
+import * as z from "zod";
+import { scopes } from "../../access/scopes.ts";
+import { integer, moment, rawText, set, text, uuid } from "../../http/fields.ts";
+import { documentAs } from "../../http/router.ts";
+
+/** A request of an app (RFC 6749, section 4.1.1; RFC 7636, section 4.3; RFC 8707, section 2). */
+export const request = z.object({
+	response_type: z.literal("code"),
+	client_id: rawText(2_000).min(1),
+	redirect_uri: rawText(2_000).min(1),
+	code_challenge: z.string().regex(/^[\w-]{43}$/),
+	/** `plain` would be no protection against programs that read the request. */
+	code_challenge_method: z.literal("S256"),
+	scope: rawText(2_000).optional(),
+	state: rawText(2_000).optional(),
+	resource: rawText(2_000).optional(),
+});
+
+export type Request = z.infer<typeof request>;
+
+/** What the person allows, which is at most what the app asks for. */
+export const approval = request.extend({
+	scopes: set(text().pipe(z.enum(scopes)), 100).min(1),
+	scoped_organizations: set(uuid(), 100).optional(),
+	scoped_projects: set(integer(), 100).optional(),
+	ends_at: moment().nullable().optional(),
+});
+
+/** What an app asks for (docs/oauth.md#what-the-person-sees). */
+export const AppRequest = z
+	.object({
+		client_id: z.string(),
+		client_name: z.string(),
+		client_host: z.string(),
+		redirect_host: z.string().nullable(),
+		audience: z.string(),
+		scopes: z.array(documentAs(z.string(), z.enum(scopes))),
+		cancel_url: z.string(),
+	})
+	.meta({ id: "AppRequest" });
+
+/** Where the browser goes after the person has decided. */
+export const AppResponse = z.object({ redirect_url: z.string() }).meta({ id: "AppResponse" });

@@ -1,0 +1,43 @@
+import { integer, sqliteTable, text } from "drizzle-orm/sqlite-core";
+import { map } from "./columns.ts";
+import { personalApiKeys } from "./personal_api_keys.ts";
+
+/** What a person has allowed an app, until the app exchanges its code (docs/oauth.md). */
+export type Approval = {
+	client_id: string;
+	client_name: string;
+	redirect_uri: string;
+	/** The SHA-256 of the PKCE verifier, in base64url (RFC 7636, section 4.2). */
+	code_challenge: string;
+	audience: string;
+	scopes: string[];
+	scoped_organizations: string[];
+	scoped_projects: number[];
+	/** When the grant ends; null: when it is revoked, or hasn't been used for a month. */
+	ends_at: string | null;
+};
+
+/** Authorization codes. Rows are deleted after an hour. */
+export const oauthCodes = sqliteTable("oauth_codes", {
+	/** SHA-256 of the code, hex. The code itself isn't stored. */
+	hash: text().primaryKey(),
+	user_id: integer().notNull(),
+	approval: map<Approval>(),
+	expires_at: text().notNull(),
+	/** The key that was created with the code; null if it hasn't been used. */
+	key_id: text(),
+});
+
+/** The refresh tokens of grants, one each (docs/internals/decisions/0017-grants-are-keys.md). */
+export const oauthRefreshTokens = sqliteTable("oauth_refresh_tokens", {
+	key_id: text()
+		.primaryKey()
+		.references(() => personalApiKeys.id, { onDelete: "cascade" }),
+	/** SHA-256, hex, of the part that all tokens of the grant have in common. */
+	family: text().notNull(),
+	/** SHA-256, hex, of the whole token that works now. */
+	hash: text().notNull(),
+	expires_at: text().notNull(),
+	/** As in `Approval`. */
+	ends_at: text(),
+});
