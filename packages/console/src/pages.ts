@@ -73,6 +73,7 @@ export const organizationPages: Pages = [
 /** Pages of the signed-in user. Their paths are matched before the paths of organizations. */
 export const ownPages: Pages = [
 	["/console/new", lazy(() => import("./pages/overview/new.tsx"))],
+	["/console/oauth", lazy(() => import("./pages/oauth/consent.tsx"))],
 	["/console/accept", lazy(() => import("./pages/sign_in/accept.tsx"))],
 	["/console/account", lazy(() => import("./pages/sign_in/account.tsx"))],
 	["/console/keys", lazy(() => import("./pages/keys/own_keys.tsx"))],
