@@ -3,6 +3,7 @@ import type { Context } from "hono";
 import { commit } from "../../access/unit_of_work.ts";
 import { currentOrganization } from "../../access/visible.ts";
 import { ACCESS_TOKEN, digest, evict, isWellFormed } from "../../auth/keys.ts";
+import { assertExists } from "../../db/assertion.ts";
 import { aliased, type Connected, type Database, runBatch } from "../../db/client.ts";
 import type { ActivityOf } from "../../db/event_types.ts";
 import { organizationId } from "../../db/organization_ids.ts";
@@ -90,18 +91,23 @@ export const entriesOf = (
 		trigger: { client_id, ...trigger },
 	}));
 
-/** Ends a grant: none of its tokens work from the next request on. */
+/**
+ * Ends a grant: none of its tokens work from the next request on. Of several requests at the same
+ * time, one writes the event; `retry` repeats the others.
+ */
 export async function end(
 	c: Context<App>,
 	db: Connected,
 	grant: Named & { hash: string },
 	job: string,
 ) {
+	const isThis = isGrant(eq(personalApiKeys.id, grant.id));
 	await commit(
 		c.env,
 		db,
 		{
-			changes: [db.delete(personalApiKeys).where(isGrant(eq(personalApiKeys.id, grant.id)))],
+			checks: [assertExists(db, personalApiKeys, isThis)],
+			changes: [db.delete(personalApiKeys).where(isThis)],
 			entries: entriesOf("revoked", grant, { job }),
 		},
 		c,

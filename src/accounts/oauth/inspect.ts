@@ -1,4 +1,5 @@
 import type { Context } from "hono";
+import { retry } from "../../access/retry.ts";
 import { countFailure } from "../../auth/addresses.ts";
 import { AUDIENCES } from "../../auth/audience.ts";
 import { now } from "../../db/now.ts";
@@ -16,15 +17,16 @@ const INACTIVE = { active: false };
 const ofOtherApp = () => new OauthError("invalid_grant", "The token belongs to another app.");
 
 /** Ends the grant of a token (RFC 7009). An unknown token is a success, too. */
-export async function revoke(c: Context<App>, form: Form) {
-	const { db } = connect(c);
-	const found = await findByToken(db, form.required("token"));
-	if (!found) return;
-	// Whoever finds a token may end it. An app that names itself has to be the right one.
-	const client_id = form.optional("client_id") ?? found.grant.client_id;
-	if (client_id !== found.grant.client_id) throw ofOtherApp();
-	await end(c, db, found.grant, "app");
-}
+export const revoke = (c: Context<App>, form: Form) =>
+	retry(async () => {
+		const { db } = connect(c);
+		const found = await findByToken(db, form.required("token"));
+		if (!found) return;
+		// Whoever finds a token may end it. An app that names itself has to be the right one.
+		const client_id = form.optional("client_id") ?? found.grant.client_id;
+		if (client_id !== found.grant.client_id) throw ofOtherApp();
+		await end(c, db, found.grant, "app");
+	});
 
 /**
  * Describes a token to the app that has it (RFC 7662). Unknown tokens count as failures of the

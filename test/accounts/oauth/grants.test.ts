@@ -179,6 +179,8 @@ describe("a refresh token", () => {
 		expect(tokens.length).toBeLessThanOrEqual(1);
 		for (const { access_token } of tokens) expect(await statusWith(access_token)).toBe(401);
 		expect(await grantsOf(home.owner.id)).toEqual([]);
+		const { body } = await home.here("GET", "/events?types=oauth_grant.revoked");
+		expect(body.results).toHaveLength(1);
 	});
 
 	test("of another app, a made-up one and an access token change nothing", async () => {

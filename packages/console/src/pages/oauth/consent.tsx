@@ -6,7 +6,7 @@ import { Problem, Show } from "../../ui/feedback.tsx";
 import { Form, Group, rejection, Select, text, texts } from "../../ui/form.tsx";
 import { PageView } from "../../ui/page.tsx";
 import { ScopeLevels } from "../../ui/scope_levels.tsx";
-import { includes, type Scope } from "../../ui/scopes.ts";
+import type { Scope } from "../../ui/scopes.ts";
 import { Places } from "./places.tsx";
 
 /** Returns the request of the app in a query; undefined if it is one that no app may make. */
@@ -76,7 +76,7 @@ function Consent({ app, request }: { app: AppRequest; request: Request }) {
 		const organization = text(fields, "organization");
 		const { redirect_url } = await api.appRequests.approve({
 			...request,
-			scopes: app.scopes.includes("*") && includes(scopes, "*") ? ["*"] : [...scopes],
+			scopes: [...scopes],
 			scoped_organizations: organization === "" ? [] : [organization],
 			scoped_projects: texts(fields, "project").map(Number),
 			ends_at: endIn(fields),
