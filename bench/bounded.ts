@@ -11,6 +11,13 @@ export const LIMITS = {
 	webhooks: 20,
 	deliveries: 100,
 	accounts: 1_000,
+	passkeys: 20,
+	/** Not a maximum, as for sessions: one for each way to sign in. */
+	identities: 5,
+	sessions: 50,
+	scimTokens: 2,
+	scimGroups: 1_000,
+	scimRequests: 200,
 	exports: 1000,
 	/** Ten years. */
 	exportDays: 3652,
@@ -26,6 +33,12 @@ const TABLES = {
 	deliveries: 19,
 	accounts: 20,
 	accountKeys: 21,
+	passkeys: 22,
+	sessions: 23,
+	scimTokens: 24,
+	scimGroups: 25,
+	scimRequests: 26,
+	domain: 27,
 };
 
 /** Returns the id of the first row of a table. */
@@ -35,12 +48,13 @@ export const KEY = first("keys");
 export const WEBHOOK = first("webhooks");
 export const ACCOUNT = first("accounts");
 export const ACCOUNT_KEY = first("accountKeys");
+export const DOMAIN = first("domain");
 
 /** The first user id of service accounts. */
 const FIRST_ACCOUNT = 1_000_000;
 
 /** Returns the columns of keys of a user. Requests of the benchmark don't use these keys. */
-const keys = (table: "keys" | "accountKeys", user: number): Columns => ({
+const keys = (table: "keys" | "accountKeys" | "sessions", user: number): Columns => ({
 	id: id(TABLES[table]),
 	user_id: user,
 	label: TEXT,
@@ -85,8 +99,97 @@ const DELIVERIES = Array.from({ length: LIMITS.deliveries }, (_, i): Delivery =>
 	};
 });
 
+const SESSION = { method: "mail", connection: null, address: "203.0.113.7", user_agent: "Firefox" };
+
+/** What belongs to the owner's sign-ins, and to a domain whose provider sends users by SCIM. */
+const SIGN_ON: [table: string, columns: Columns, rows: number][] = [
+	[
+		"passkeys",
+		{
+			credential_id: "'credential ' || i",
+			id: id(TABLES.passkeys),
+			user_id: OWNERS.signOn,
+			name: TEXT,
+			public_key: "'key'",
+			sign_count: 0,
+			is_backed_up: 0,
+			created_at: TIME,
+		},
+		LIMITS.passkeys,
+	],
+	[
+		"identities",
+		{
+			connection: `'saml:${DOMAIN}'`,
+			subject: TEXT,
+			user_id: OWNERS.signOn,
+			email: "'owner@example.org'",
+			created_at: TIME,
+		},
+		LIMITS.identities,
+	],
+	[
+		"personal_api_keys",
+		{
+			...keys("sessions", OWNERS.signOn),
+			session: `'${JSON.stringify(SESSION)}'`,
+			expires_at: "'2999-01-01T00:00:00.000Z'",
+		},
+		LIMITS.sessions,
+	],
+	[
+		"domains",
+		{
+			id: `'${DOMAIN}'`,
+			organization_id: OWNERS.signOn,
+			domain: "'scim.example.org'",
+			claimed_at: TIME,
+			verified_at: TIME,
+			verification_challenge: "'challenge'",
+		},
+		1,
+	],
+	[
+		"scim_tokens",
+		{
+			id: id(TABLES.scimTokens),
+			organization_id: OWNERS.signOn,
+			domain_id: `'${DOMAIN}'`,
+			hash: "printf('%064x', i)",
+			mask_value: "'tnt_scim_…test'",
+			created_by: OWNERS.signOn,
+			created_at: TIME,
+		},
+		LIMITS.scimTokens,
+	],
+	[
+		"scim_groups",
+		{
+			domain_id: `'${DOMAIN}'`,
+			id: id(TABLES.scimGroups),
+			display_name: TEXT,
+			created_at: TIME,
+			updated_at: TIME,
+		},
+		LIMITS.scimGroups,
+	],
+	[
+		"scim_requests",
+		{
+			domain_id: `'${DOMAIN}'`,
+			id: id(TABLES.scimRequests),
+			method: "'GET'",
+			path: "'/Users'",
+			status: 200,
+			created_at: TIME,
+		},
+		LIMITS.scimRequests,
+	],
+];
+
 /** The tables, with their columns and numbers of rows. */
 export const BOUNDED: [table: string, columns: Columns, rows: number][] = [
+	...SIGN_ON,
 	// The owner has another key, which the benchmark uses.
 	["personal_api_keys", keys("keys", OWNERS.keys), LIMITS.keys - 1],
 	["personal_api_key_days", days(KEY), LIMITS.days],

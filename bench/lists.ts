@@ -1,5 +1,5 @@
 /** All lists of the API, with their filters. */
-import { ACCOUNT, ACCOUNT_KEY, KEY, LIMITS, WEBHOOK } from "./bounded.ts";
+import { ACCOUNT, ACCOUNT_KEY, DOMAIN, KEY, LIMITS, WEBHOOK } from "./bounded.ts";
 import { EXPORT, FIRST_EVENT, OWNERS, type OwnerName, PLUGIN, RUN } from "./rows.ts";
 import { FIRST_PERSON, uuid } from "./seed.ts";
 
@@ -159,12 +159,20 @@ export const LISTS: Record<string, List> = {
 	listProjectMembers: { owner: "projectMembers" },
 	listProjectActivity: ACTIVITY,
 	listPersonalApiKeys: { owner: "keys", limit: LIMITS.keys },
+	listPasskeys: { owner: "signOn", limit: LIMITS.passkeys },
+	listIdentities: { owner: "signOn", limit: LIMITS.identities },
+	listSessions: { owner: "signOn", limit: LIMITS.sessions },
+	listScimTokens: { owner: "signOn", limit: LIMITS.scimTokens },
+	listScimGroups: { owner: "signOn", limit: LIMITS.scimGroups },
+	listScimRequests: { owner: "signOn", limit: LIMITS.scimRequests },
 	listPersonalApiKeyUsage: { owner: "keys", limit: LIMITS.days, ids: { id: KEY } },
 };
 
 /** The ids in paths, except the owner's. */
 export const IDS: Record<string, string> = {
 	id: EXPORT,
+	domain_id: DOMAIN,
+	uuid: "@me",
 	service_account_id: ACCOUNT,
 	run_id: RUN,
 	plugin_config_id: String(PLUGIN),

@@ -25,6 +25,7 @@ export const OWNERS = {
 	streams: 14,
 	webhooks: 15,
 	accounts: 16,
+	signOn: 17,
 } as const;
 
 export type OwnerName = keyof typeof OWNERS;

@@ -225,7 +225,7 @@ CREATE TABLE `domains` (
 	`oidc_issuer` text,
 	`oidc_client_id` text,
 	`oidc_client_secret` text,
-	`jit_level` integer DEFAULT 1 NOT NULL,
+	`jit_provisioning_level` integer DEFAULT 1 NOT NULL,
 	`break_glass` text DEFAULT '[]' NOT NULL,
 	PRIMARY KEY(`organization_id`, `id`),
 	FOREIGN KEY (`organization_id`) REFERENCES `organizations`(`id`) ON UPDATE no action ON DELETE cascade

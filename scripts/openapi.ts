@@ -93,19 +93,35 @@ const paths: Record<string, Json> = {};
 /** The index: operations that accept a key. */
 const index: object[] = [];
 
+/**
+ * Returns the names of the fields of a schema, with dots between nested ones: `projects.level` also
+ * is the level of each item of a list.
+ */
+function fieldsOf(schema: unknown, path: string[] = []): string[] {
+	if (!(schema instanceof Object)) return [];
+	if ("items" in schema) return fieldsOf(schema.items, path);
+	const fields = "properties" in schema ? Object.entries<unknown>(Object(schema.properties)) : [];
+	return fields.flatMap(([name, field]) => {
+		const names = [...path, name];
+		return [names.join("."), ...fieldsOf(field, names)];
+	});
+}
+
 function entryOf(method: string, path: string, scope: string, operation: Documented) {
-	const { operationId, summary, tags, parameters, requestBody } = operation;
+	const { operationId, summary, description, tags, parameters, requestBody } = operation;
 	const names = (place: string) =>
 		parameters.filter((parameter) => parameter.in === place).map(({ name }) => name);
 	return {
 		operationId,
 		summary,
+		description,
 		tag: tags[0],
 		method,
 		path,
 		scope,
 		query: names("query"),
 		body: requestBody !== undefined,
+		fields: fieldsOf(requestBody?.content["application/json"]?.schema),
 	};
 }
 

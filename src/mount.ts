@@ -4,6 +4,7 @@ import { TrieRouter } from "hono/router/trie-router";
 import type { Schema } from "hono/types";
 import { safeRetries } from "./access/idempotency.ts";
 import { conditional } from "./access/precondition.ts";
+import { endPreview } from "./access/preview.ts";
 import { type ScopeObject, scope } from "./access/scopes.ts";
 import { authenticate } from "./auth/authenticate.ts";
 import { fromDatabaseError } from "./db/errors.ts";
@@ -14,7 +15,7 @@ import { caching } from "./http/etag.ts";
 import { crossOrigin, secureResponses } from "./http/headers.ts";
 import { formatJson } from "./http/json.ts";
 import { meter } from "./http/meter.ts";
-import { READS } from "./http/methods.ts";
+import { isRead, READS } from "./http/methods.ts";
 import { logRequests } from "./http/request_log.ts";
 import { asScimErrors } from "./http/scim_errors.ts";
 import { chooseVersion, respondInVersion } from "./http/versions.ts";
@@ -92,6 +93,10 @@ export function mount(app: Routes, row: Row, { routes }: Routes) {
 			base.use(path, conditional(row.path, routes, path), row.tenant);
 		} else base.use(path, allowed, ...(row.path.startsWith("/api/") ? [chooseVersion()] : []));
 		for (const { handler } of shared) base.use(path, handler);
-		for (const { method, handler } of handlers) base.on(method, path, handler);
+		for (const [method, chain] of Map.groupBy(handlers, ({ method }) => method))
+			for (const [i, { handler }] of chain.entries()) {
+				if (i === chain.length - 1 && !isRead(method)) base.on(method, path, endPreview);
+				base.on(method, path, handler);
+			}
 	}
 }

@@ -129,7 +129,7 @@ function checkArguments({ operation, verb, path, body }: Call) {
 
 const isForBrowsers = ({ responses }: Operation) =>
 	responses["200"]?.content?.["text/html"] !== undefined ||
-	responses["200"]?.content?.["application/samlmetadata+xml"] !== undefined ||
+	responses["200"]?.content?.["text/xml"] !== undefined ||
 	responses["303"] !== undefined;
 
 /**

@@ -130,6 +130,8 @@ export class Tenant {
 		if (joined) return joined;
 		// A request counts once, even if it reads several times.
 		const isFirst = !this.#caller;
+		// Only the guard is wanted, and it has run.
+		if (!isFirst && queries.length === 0) return [];
 		const { key } = this;
 		const denied =
 			(await checkAddress(key, this.address)) ?? checkKey(key, this.#c.get("scope"), this.#path);

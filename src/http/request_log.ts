@@ -1,6 +1,7 @@
 import { createMiddleware } from "hono/factory";
 import type { App } from "../env.ts";
 import { pluralize } from "../lib/plural.ts";
+import { isPreview } from "./preview.ts";
 
 /** Replaces invite tokens and API keys in a path, which must not be logged. */
 const redact = (path: string) =>
@@ -14,5 +15,6 @@ export const logRequests = createMiddleware<App>(async (c, next) => {
 	const { d1_trips: trips } = c.var.meter;
 	const cost = `${Date.now() - start} ms ${pluralize(trips, "trip")}`;
 	// The query string isn't logged: it may contain personal data, such as search terms.
-	console.log(`${c.req.method} ${redact(c.req.path)} ${c.res.status} ${cost}`);
+	const preview = isPreview(c) ? ", a preview" : "";
+	console.log(`${c.req.method} ${redact(c.req.path)} ${c.res.status} ${cost}${preview}`);
 });

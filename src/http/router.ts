@@ -22,7 +22,7 @@ export type Operation = {
 	/** Other responses that aren't errors, by status. `z.void()` means no body. */
 	also?: Record<number, z.ZodType>;
 	/** The media type of a response that isn't JSON. */
-	media?: "text/html" | "text/javascript" | "application/samlmetadata+xml";
+	media?: "text/html" | "text/javascript" | "text/xml";
 	body?: z.ZodType;
 	/** The body can also be JSON Lines. */
 	lines?: boolean;
@@ -103,7 +103,7 @@ export const htmlPage = (more: Pick<Operation, "form"> = {}) =>
 export const javascript = () => document({ status: 200, media: "text/javascript" });
 
 /** 200 with the metadata of a SAML service (saml-metadata, appendix A). */
-export const samlMetadata = () => document({ status: 200, media: "application/samlmetadata+xml" });
+export const samlMetadata = () => document({ status: 200, media: "text/xml" });
 
 /** 200 with a JSON file of the schema `response`, which the compiler can't check. */
 export const jsonFile = (response: z.ZodType) =>

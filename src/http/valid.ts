@@ -6,6 +6,7 @@ import { type BodyOptions, readValue } from "./body.ts";
 import type { ErrorCode } from "./codes.ts";
 import { ApiError, invalid } from "./errors.ts";
 import { issue, notAChoice, WRONG_FORMAT } from "./fields.ts";
+import { isOfModel, isPreview } from "./preview.ts";
 import { describeRoute } from "./router.ts";
 
 const INTEGER = "A valid integer is required.";
@@ -144,6 +145,20 @@ function validator<T extends Target, S extends z.ZodType>(
 	);
 }
 
+/** Returns the names of the fields of a body that its shape has dropped from `parsed`. */
+function unknownFields(given: unknown, parsed: unknown, path: string[] = []): string[] {
+	if (given === parsed) return [];
+	if (Array.isArray(parsed))
+		return [given].flat().flatMap((item, i) => unknownFields(item, parsed[i], [...path, `${i}`]));
+	if (!(given instanceof Object && parsed instanceof Object)) return [];
+	const known = new Map<string, unknown>(Object.entries(parsed));
+	return Object.entries(given).flatMap(([name, value]) =>
+		known.has(name)
+			? unknownFields(value, known.get(name), [...path, name])
+			: [[...path, name].join("__")],
+	);
+}
+
 /** Validates the body of a request; the handler reads it with `c.req.valid("json")`. */
 export function body<S extends z.ZodType>(
 	shape: S,
@@ -158,7 +173,17 @@ export function body<S extends z.ZodType>(
 		// Hono's validator would parse the text again. It refuses an empty body, rounds numbers, and
 		// doesn't know JSON Lines.
 		Object.assign(c.req, { json: async () => value });
-		return validator("json", shape, first, () => value)(c, next);
+		return validator(
+			"json",
+			shape,
+			first,
+			() => value,
+		)(c, async () => {
+			const unknown = isOfModel(c) ? unknownFields(value, c.req.valid("json")) : [];
+			if (unknown.length > 0 || isPreview(c)) await first(c);
+			if (unknown.length > 0) throw invalid(null, `Unknown fields: ${unknown.join(", ")}.`);
+			await next();
+		});
 	};
 	return describeRoute(parsed, { body: shape, lines: options.lines ?? false });
 }

@@ -3,11 +3,24 @@ import type { Context } from "hono";
 import { asPartOfMcp } from "../auth/audience.ts";
 import type { App } from "../env.ts";
 import { type ApiError, badCredentials } from "../http/errors.ts";
+import { markModel } from "../http/preview.ts";
 import { CURRENT_VERSION } from "../http/versions.ts";
 import { logRequestError } from "../lib/log.ts";
 
 /** Sends a request to the API without leaving this worker. */
 export type Api = (request: Request, c: Context<App>) => Response | Promise<Response>;
+
+/** What the isolate of the MCP server sends to the API. */
+export type ApiRequest = {
+	method: string;
+	/** The path with its query. */
+	path: string;
+	/** JSON; null for a request without a body. */
+	body: string | null;
+	headers: Record<string, string | undefined>;
+	/** Whether the request is only checked (src/http/preview.ts). */
+	isPreview: boolean;
+};
 
 /** The headers of the MCP request that are copied to requests to the API. */
 const PASSED_ON = ["authorization", "cf-connecting-ip", "x-d1-bookmark"];
@@ -40,17 +53,8 @@ export class Gateway extends RpcTarget {
 		logRequestError(this.#c.var.requestId, error);
 	}
 
-	/**
-	 * Sends a request to the API.
-	 * @param path the path with its query
-	 * @param body JSON; null for a request without a body
-	 */
-	async send(
-		method: string,
-		path: string,
-		body: string | null,
-		headers: Record<string, string | undefined>,
-	): Promise<Response> {
+	/** Sends a request to the API. */
+	async send({ method, path, body, headers, isPreview }: ApiRequest): Promise<Response> {
 		const sent = new Headers({
 			"x-request-id": this.#c.var.requestId,
 			// The version that describe_operation describes.
@@ -62,6 +66,7 @@ export class Gateway extends RpcTarget {
 			if (value !== undefined) sent.set(name, value);
 		const url = new URL(path, this.#c.req.url);
 		const request = asPartOfMcp(new Request(url, { method, headers: sent, body }));
+		markModel(request, isPreview);
 		const response = await this.#api(request, this.#c);
 		this.#note(response);
 		return response;

@@ -29,14 +29,23 @@ const ownOrigins = ({ APP_URL }: Env, url: URL) => [
 	isLoopback(url) ? url.origin : undefined,
 ];
 
+/** Whether a request to a local server names another host, which was made to lead here. */
+const isRebound = ({ APP_URL }: Env, url: URL) => {
+	const own = URL.parse(APP_URL);
+	return own !== null && isLoopback(own) && !isLoopback(url);
+};
+
 /**
  * Rejects requests of pages from other origins. The protocol requires this against DNS rebinding: a
  * name of someone else that leads here would be in both `Origin` and `Host`, so the two aren't
- * compared. Programs other than browsers send no `Origin`.
+ * compared. Programs other than browsers send no `Origin`. On a local server, such a name is
+ * rejected even without `Origin`, and if `CORS_ORIGINS` allows all.
  */
 const checkOrigin = createMiddleware<App>(async (c, next) => {
+	const url = new URL(c.req.url);
+	if (isRebound(c.env, url)) throw forbidden("Requests to this host are not allowed.");
 	const origin = c.req.header("origin");
-	const allowed = [...ownOrigins(c.env, new URL(c.req.url)), ...allowedOrigins(c.env)];
+	const allowed = [...ownOrigins(c.env, url), ...allowedOrigins(c.env)];
 	if (origin !== undefined && !allowed.includes("*") && !allowed.includes(origin))
 		throw forbidden("Requests from this origin are not allowed.");
 	await next();

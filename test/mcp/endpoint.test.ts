@@ -140,6 +140,34 @@ describe("the endpoint", () => {
 		},
 	);
 
+	test("of a local server rejects a name that was made to lead here, even without Origin and with CORS for all", async () => {
+		const { key } = await world();
+		const local = { APP_URL: "http://localhost:8787", CORS_ORIGINS: "*" };
+		const status = async (at: string, settings: Partial<Env> = local, headers = {}) =>
+			(await post(key, PING, { headers, at }, settings)).status;
+		for (const host of ["localhost:8787", "127.0.0.1:9999", "[::1]"])
+			expect(await status(`http://${host}`)).toBe(200);
+		for (const host of [
+			"rebound.test:8787",
+			"localhost.rebound.test:8787",
+			"127.0.0.1.rebound.test",
+			"localhost@rebound.test",
+			"0.0.0.0:8787",
+			"192.168.0.2:8787",
+		]) {
+			expect(await status(`http://${host}`)).toBe(403);
+			expect(await status(`http://${host}`, local, { origin: `http://${host}` })).toBe(403);
+			expect(await status(`http://${host}`, local, { origin: "http://localhost:8787" })).toBe(403);
+			expect(await status(`http://${host}`, local, { host: "localhost:8787" })).toBe(403);
+		}
+		const { body } = await post(undefined, PING, { at: "http://rebound.test:8787" }, local);
+		expect(body.error.message).toBe("Requests to this host are not allowed.");
+		expect(await status("https://tenantry.test", { APP_URL: "https://app.tenantry.test" })).toBe(
+			200,
+		);
+		expect(await status("https://tenantry.test", { APP_URL: "" })).toBe(200);
+	});
+
 	test("checks the revision, the message and its media type", async () => {
 		const { key } = await world();
 		const code = async (body: unknown, headers = {}) => {

@@ -22,11 +22,12 @@ describe("operations", () => {
 		expect(index.map(({ operationId }) => operationId).sort()).toEqual(
 			documented.map(({ operation }) => operation.operationId).sort(),
 		);
-		for (const { operationId, method, path, scope, query } of index) {
+		for (const { operationId, method, path, scope, query, description } of index) {
 			const item = documented.find(({ operation }) => operation.operationId === operationId);
 			expect([item?.method, item?.path, item?.scopes]).toEqual([method, path, scope]);
 			const parameters = item?.operation.parameters.filter((parameter) => parameter.in === "query");
 			expect(parameters?.map(({ name }) => name)).toEqual(query);
+			expect(item?.operation.description).toBe(description);
 		}
 	});
 
@@ -36,22 +37,20 @@ describe("operations", () => {
 		const { tool } = await connect(key);
 		expect((await tool("list_operations")).operations).toHaveLength(index.length);
 		const { operations } = await tool("list_operations", { tag: "members", search: "LEVEL" });
-		expect(operations).toEqual([
-			{
-				operationId: "updateMember",
-				summary: "Change a member's level",
-				tag: "Members",
-				method: "PATCH",
-				path: "/api/organizations/{organization_id}/members/{user__uuid}",
-				changes: true,
-				scope: "organization_member:write",
-				allowed: false,
-			},
-		]);
+		expect(operations[0]).toEqual({
+			operationId: "updateMember",
+			summary: "Change a member's level",
+			tag: "Members",
+			method: "PATCH",
+			path: "/api/organizations/{organization_id}/members/{user__uuid}",
+			changes: true,
+			scope: "organization_member:write",
+			allowed: false,
+		});
 		const reads = await tool("list_operations", { tag: "Members", changes: false });
 		expect(reads.operations).toMatchObject([{ operationId: "listMembers", allowed: true }]);
-		const none = await tool("list_operations", { search: "no such thing" });
-		expect(none.operations).toEqual([]);
+		const none = await tool("list_operations", { tag: "no such tag" });
+		expect(none).toMatchObject({ operations: [], nearest: [] });
 		expect(none.tags).toContain("Members");
 	});
 

@@ -129,7 +129,10 @@ describe("read", () => {
 				name: "change",
 				arguments: { operationId: "ingestEvents", parameters: { project_id: project }, body: [] },
 			},
-		}).replace('"body":[]', '"body":[{"n":12345678901234567890.10}]');
+		}).replace(
+			'"body":[]',
+			'"body":[{"event":"e","distinct_id":"a","properties":{"n":12345678901234567890.10}}]',
+		);
 		const { body } = await post(key, text);
 		expect(body.result.content[0].text).toContain("12345678901234567890.10");
 	});

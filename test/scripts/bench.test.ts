@@ -115,17 +115,17 @@ describe("services that are compared", () => {
 		}).toEqual({
 			tenantry: [
 				"list: 1 trips, 109 read, 0 written, 0 KV, 21456 bytes",
-				"domain: 1 trips, 9 read, 0 written, 0 KV, 332 bytes",
+				"domain: 1 trips, 10 read, 0 written, 0 KV, 487 bytes",
 				"invite: 2 trips, 46 read, 7 written, 0 KV, 618 bytes",
 			],
 			floor: [
 				"list: 1 trips, 109 read, 0 written, 0 KV, 21455 bytes",
-				"domain: 1 trips, 9 read, 0 written, 0 KV, 331 bytes",
+				"domain: 1 trips, 10 read, 0 written, 0 KV, 486 bytes",
 				"invite: 2 trips, 46 read, 7 written, 0 KV, 617 bytes",
 			],
 			"hono-drizzle": [
 				"list: 4 trips, 1104 read, 0 written, 1 KV, 21344 bytes",
-				"domain: 4 trips, 7 read, 0 written, 1 KV, 331 bytes",
+				"domain: 4 trips, 7 read, 0 written, 1 KV, 486 bytes",
 				"invite: 7 trips, 12 read, 7 written, 1 KV, 646 bytes",
 			],
 		});

@@ -85,7 +85,7 @@ const HEADERS = {
 	"Referrer-Policy": "no-referrer",
 	"Strict-Transport-Security": "max-age=15552000; includeSubDomains",
 	"Tenantry-Version": "2026-11-21",
-	Vary: "Authorization, Tenantry-Version",
+	Vary: "Authorization, Cookie, Tenantry-Version",
 	"X-Content-Type-Options": "nosniff",
 	"X-Frame-Options": "SAMEORIGIN",
 };
@@ -165,8 +165,15 @@ const toDomain = (row: Row) => ({
 	saml_entity_id: row.saml_entity_id,
 	saml_acs_url: row.saml_acs_url,
 	saml_x509_cert: row.saml_x509_cert,
+	saml_idp_initiated: Boolean(row.saml_idp_initiated),
+	oidc_issuer: row.oidc_issuer,
+	oidc_client_id: row.oidc_client_id,
+	oidc_client_secret: row.oidc_client_secret && "**************** SECRET ****************",
+	jit_provisioning_level: row.jit_provisioning_level,
+	break_glass: JSON.parse(String(row.break_glass)),
 	is_verified: row.verified_at !== null,
 	has_saml: Boolean(row.saml_entity_id && row.saml_acs_url && row.saml_x509_cert),
+	has_oidc: Boolean(row.oidc_issuer && row.oidc_client_id && row.oidc_client_secret),
 });
 
 const toInvite = (row: Row, accept_url: string) => ({

@@ -177,6 +177,7 @@ export default new Hono<App>()
 			...domain,
 			is_verified: domain.verified_at !== null,
 			has_saml: Boolean(domain.saml_entity_id && domain.saml_acs_url && domain.saml_x509_cert),
+			has_oidc: Boolean(domain.oidc_issuer && domain.oidc_client_id && domain.oidc_client_secret),
 		}));
 		return c.json(envelope(c, page, total?.count ?? 0, results));
 	})

@@ -6,9 +6,12 @@ import { given } from "./values.ts";
 /** Whether a parameter is the organization or project of an object. */
 export const isScope = ({ name }: Field) => name === "organization" || name === "project";
 
-/** Whether an id may be omitted. Commands that change something require it, to prevent mistakes. */
-export const takesAlias = ({ verb }: Command, { alias }: Field) =>
-	alias !== undefined && verb === "GET";
+/**
+ * Whether an id may be omitted: the last one. Commands that change something require it, to prevent
+ * mistakes.
+ */
+export const takesAlias = ({ verb, path }: Command, { alias, name }: Field) =>
+	alias !== undefined && verb === "GET" && path.at(-1)?.name === name;
 
 /** Returns the path parameters from options and arguments. */
 export function pathOf({ path }: Command, words: unknown[], options: Values): Values {

@@ -14,7 +14,6 @@ const {
 	recheck_at,
 	failed_rechecks,
 	missing_since,
-	jit_level,
 	break_glass,
 	...columns
 } = getTableColumns(domains);
@@ -28,7 +27,6 @@ export const select = ({ db }: TenantSql) =>
 	db
 		.select({
 			...columns,
-			jit_provisioning_level: jit_level,
 			break_glass: breakGlass.as("break_glass"),
 		})
 		.from(domains);
@@ -44,12 +42,8 @@ export const toDomain = (row: Row): z.infer<typeof Domain> => ({
 });
 
 /** WHERE clause: the row still has the values that were read. */
-export const isCurrent = ({ jit_provisioning_level, break_glass, ...row }: Row) =>
-	and(
-		isUnchanged(domains, row),
-		eq(jit_level, jit_provisioning_level),
-		sql`${breakGlass} = ${JSON.stringify(break_glass)}`,
-	);
+export const isCurrent = ({ break_glass, ...row }: Row) =>
+	and(isUnchanged(domains, row), sql`${breakGlass} = ${JSON.stringify(break_glass)}`);
 
 export const byId = (tenant: Tenant, id: string) =>
 	and(eq(organization_id, tenant.organization), eq(columns.id, id.toLowerCase()));

@@ -162,12 +162,11 @@ async function tryUpdate(tenant: Tenant, id: string, body: Body) {
 
 /** Returns the columns that a body changes. */
 async function columnsOf({ db, env, organization }: Tenant, row: Row, body: Body) {
-	const { jit_provisioning_level, break_glass, oidc_client_secret, ...columns } = body;
+	const { break_glass, oidc_client_secret, ...columns } = body;
 	const renamed = body.domain !== undefined && body.domain !== row.domain;
 	const sealed = await seal(env, row.id, oidc_client_secret);
 	return {
 		...columns,
-		...(jit_provisioning_level !== undefined && { jit_level: jit_provisioning_level }),
 		...(sealed !== undefined && { oidc_client_secret: sealed }),
 		...(break_glass && {
 			break_glass: sql`(select json_group_array(chosen.id)

@@ -14,5 +14,5 @@ export async function metadata(c: Context<App>, domain_id: string) {
 	const unknown = { saml_entity_id: "", saml_acs_url: "", saml_x509_cert: "" };
 	const parties = { ...hostOf(c.env, domain_id), ...unknown };
 	const xml = await inIsolate(c.env, (saml) => saml.metadata(parties, `_${domain_id}`));
-	return c.body(xml, 200, { "Content-Type": "application/samlmetadata+xml" });
+	return c.body(xml, 200, { "Content-Type": "text/xml" });
 }

@@ -32,6 +32,7 @@ export default {
 			summary: "Find out how to sign in",
 			description:
 				"Returns how people with this address sign in, best first. This only depends on the settings of the address's domain and of the deployment, so it doesn't reveal whether somebody has the address. An IP address can send 60 requests a minute; more are a 429.",
+			errors: { blank: "`email` is empty." },
 		},
 		"POST /": {
 			id: "requestSignIn",

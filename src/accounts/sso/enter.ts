@@ -160,9 +160,12 @@ function joining(found: Found) {
 				is_email_verified: true,
 				current_organization_id: organization_id,
 			}),
-			db
-				.insert(members)
-				.values({ id: member, organization_id, user_id, level: domain?.jit_level ?? 1 }),
+			db.insert(members).values({
+				id: member,
+				organization_id,
+				user_id,
+				level: domain?.jit_provisioning_level ?? 1,
+			}),
 			...changes,
 		],
 		entries: [

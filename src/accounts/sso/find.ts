@@ -66,7 +66,7 @@ export async function find(c: Context<App>, who: Verified) {
 				domain: domains.domain,
 				is_verified: isNotNull(domains.verified_at).mapWith(Boolean).as("is_verified"),
 				jit_provisioning_enabled: domains.jit_provisioning_enabled,
-				jit_level: domains.jit_level,
+				jit_provisioning_level: domains.jit_provisioning_level,
 			})
 			.from(domains)
 			.where(who.domain_id === null ? signsIn(who) : eq(domains.id, who.domain_id)),

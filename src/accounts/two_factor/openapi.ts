@@ -13,7 +13,7 @@ export default {
 	tag: {
 		name: "Second factor",
 		description:
-			"Your second factor for signing in: codes of an authenticator app (TOTP, RFC 6238) or [passkeys](#tag/passkeys), and recovery codes in case you lose them. API keys work without it. Service accounts have no second factor and get a 403.",
+			"Your second factor for signing in: codes of an authenticator app (TOTP, RFC 6238) or passkeys, and recovery codes in case you lose them. API keys work without it. Service accounts have no second factor and get a 403.",
 	},
 	operations: {
 		"GET /": {

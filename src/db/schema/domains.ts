@@ -30,7 +30,7 @@ export const domains = sqliteTable(
 		/** Encrypted. */
 		oidc_client_secret: text(),
 		/** The level of members that just-in-time provisioning adds. */
-		jit_level: integer().notNull().default(1),
+		jit_provisioning_level: integer().notNull().default(1),
 		/** The ids of the users who can sign in by mail although single sign-on is enforced. */
 		break_glass: list<number>(),
 		/** When the DNS record of a verified domain is checked again; empty: immediately. */

@@ -1,6 +1,6 @@
 import type { Key } from "../../auth/keys.ts";
 import { parseExact } from "../../lib/lossless_json.ts";
-import type { Gateway } from "../gateway.ts";
+import type { ApiRequest, Gateway } from "../gateway.ts";
 
 /** What the key in use allows, as recorded in KV. */
 export type KeyInUse = Pick<
@@ -50,19 +50,20 @@ export class Caller {
 		await this.#calls.report(text);
 	}
 
-	/**
-	 * Sends a request to the API with the key of the MCP request.
-	 * @param path the path with its query
-	 */
+	/** Sends a request to the API with the key of the MCP request. */
 	async send(
 		method: string,
 		path: string,
-		{ body, headers = {} }: { body?: unknown; headers?: Record<string, string | undefined> } = {},
+		{
+			body,
+			headers = {},
+			isPreview = false,
+		}: Partial<Omit<ApiRequest, "body">> & { body?: unknown } = {},
 	): Promise<ApiResponse> {
 		// As text, because numbers that keep every digit (`JSON.rawJSON`) can't be sent to another
 		// isolate.
 		const json = body === undefined ? null : JSON.stringify(body);
-		const response = await this.#calls.send(method, path, json, headers);
+		const response = await this.#calls.send({ method, path, body: json, headers, isPreview });
 		return { status: response.status, headers: response.headers, data: await readBody(response) };
 	}
 }

@@ -5,6 +5,7 @@ import type { Caller } from "./caller.ts";
 const Operation = z.object({
 	operationId: z.string(),
 	summary: z.string(),
+	description: z.string(),
 	tag: z.string(),
 	method: z.string(),
 	/** The path, with `{name}` for each parameter. */
@@ -13,6 +14,8 @@ const Operation = z.object({
 	/** The names of its query parameters. */
 	query: z.array(z.string()),
 	body: z.boolean(),
+	/** The names of the fields of its body, with dots between nested ones, and without indexes. */
+	fields: z.array(z.string()),
 });
 export type Operation = z.infer<typeof Operation>;
 
@@ -28,7 +31,7 @@ export async function operationsOf(caller: Caller): Promise<Operation[]> {
 /** An error in the arguments of a tool, for the model. */
 export class ArgumentsError extends Error {}
 
-/** Returns the operation with this id. Throws WrongArguments if there is none. */
+/** Returns the operation with this id. Throws ArgumentsError if there is none. */
 export async function findOperation(caller: Caller, operationId: string): Promise<Operation> {
 	const operations = await operationsOf(caller);
 	const operation = operations.find((operation) => operation.operationId === operationId);
@@ -56,14 +59,6 @@ export function summarize(operation: Operation, scopes: string[]) {
 	const { operationId, summary, tag, method, path, scope } = operation;
 	const allowed = grants(scopes, scope);
 	return { operationId, summary, tag, method, path, changes: !isRead(operation), scope, allowed };
-}
-
-const words = (text: string) => text.toLowerCase().split(/\s+/).filter(Boolean);
-
-/** Whether an operation contains all words of a search, ignoring case. */
-export function matches({ operationId, summary, tag, path }: Operation, search: string) {
-	const text = [operationId, summary, tag, path].join(" ").toLowerCase();
-	return words(search).every((word) => text.includes(word));
 }
 
 export const Parameters = z.record(

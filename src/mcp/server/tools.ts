@@ -1,23 +1,28 @@
 import type { CallToolResult, McpServer } from "@modelcontextprotocol/server";
 import * as z from "zod";
-import { grants } from "../../access/scopes.ts";
 import type { Caller } from "./caller.ts";
 import { describe } from "./describe.ts";
+import { numberLevels } from "./levels.ts";
 import {
 	ArgumentsError,
 	findOperation,
 	isList,
 	isRead,
-	matches,
+	type Operation,
 	operationsOf,
 	Parameters,
 	pathOf,
 	summarize,
 } from "./operations.ts";
 import { bounded, readResult, rejected, result } from "./results.ts";
+import { searchOf } from "./search.ts";
 
 /** The number of results in a page without `limit`. */
 const DEFAULT_LIMIT = 25;
+
+/** The maximum number of operations that a search finds, and that it suggests if it finds none. */
+const MAX_FOUND = 10;
+const MAX_NEAREST = 5;
 
 const operationId = z.string().describe("The operation's id, from list_operations.");
 
@@ -32,8 +37,9 @@ const ListArguments = z.strictObject({
 	tag: z.string().optional().describe("Only operations with this tag."),
 	search: z
 		.string()
+		.max(200)
 		.optional()
-		.describe("Words that the id, summary, tag or path must contain: invite bulk."),
+		.describe("What to do or find, in any words: why did the export fail."),
 	changes: z.boolean().optional().describe("true: only operations that make changes."),
 });
 
@@ -52,12 +58,14 @@ const ChangeArguments = z.strictObject({
 	body: z
 		.union([z.record(z.string(), z.unknown()), z.array(z.unknown())])
 		.optional()
-		.describe("The JSON body, as described by describe_operation."),
+		.describe(
+			"The JSON body, as described by describe_operation. A level can also be member, admin or owner.",
+		),
 	confirm: z
 		.boolean()
 		.optional()
 		.describe(
-			"true: make the change. Otherwise, the response describes the change without making it.",
+			"true: make the change. Otherwise, the change is checked and described without making it.",
 		),
 	idempotencyKey: headerValue()
 		.optional()
@@ -99,17 +107,25 @@ async function whoami(caller: Caller) {
 	return result({ user: null, key, hint: "To read the user, the key needs the scope user:read." });
 }
 
-async function list(caller: Caller, { tag, search = "", changes }: z.infer<typeof ListArguments>) {
+async function list(caller: Caller, { tag, search, changes }: z.infer<typeof ListArguments>) {
 	const all = await operationsOf(caller);
-	const found = all.filter(
+	const index = await searchOf(caller);
+	const found = search ? index.find(search) : all;
+	const wanted = found.filter(
 		(operation) =>
 			(tag === undefined || operation.tag.toLowerCase() === tag.toLowerCase()) &&
-			(changes === undefined || changes === !isRead(operation)) &&
-			matches(operation, search),
+			(changes === undefined || changes === !isRead(operation)),
 	);
-	const operations = found.map((operation) => summarize(operation, caller.key.scopes));
+	const summaries = (operations: Operation[], max = operations.length) =>
+		operations.slice(0, max).map((operation) => summarize(operation, caller.key.scopes));
+	const operations = summaries(wanted, search ? MAX_FOUND : undefined);
 	if (operations.length > 0) return result({ operations });
-	return result({ operations, tags: [...new Set(all.map(({ tag }) => tag))] });
+	const nearest = !search ? [] : found.length > 0 ? found : index.guess(search);
+	return result({
+		operations,
+		nearest: summaries(nearest, MAX_NEAREST),
+		tags: [...new Set(all.map(({ tag }) => tag))],
+	});
 }
 
 async function read(caller: Caller, given: z.infer<typeof ReadArguments>) {
@@ -137,21 +153,32 @@ function linkOf(headers: Headers) {
 	return link === null ? {} : { link };
 }
 
+/** Returns the body of a change, if the operation has one. */
+function bodyOf(operation: Operation, body: z.infer<typeof ChangeArguments>["body"] = {}) {
+	if (operation.body) return { body: numberLevels(operation, body) };
+	if (Object.keys(body).length > 0)
+		throw new ArgumentsError(`${operation.operationId} has no body.`);
+	return {};
+}
+
 async function change(caller: Caller, given: z.infer<typeof ChangeArguments>) {
 	const operation = await findOperation(caller, given.operationId);
 	if (isRead(operation))
 		throw new ArgumentsError(`${operation.operationId} changes nothing. Call read.`);
+	const { method, summary, scope } = operation;
 	const path = pathOf(operation, given.parameters);
-	if (given.confirm !== true) return preview(caller, path, given);
-	const { method } = operation;
+	const body = bodyOf(operation, given.body);
+	const isPreview = given.confirm !== true;
 	const response = await caller.send(method, path, {
-		...(operation.body && { body: given.body ?? {} }),
+		...body,
+		isPreview,
 		headers: {
-			"idempotency-key": method === "POST" ? given.idempotencyKey : undefined,
+			"idempotency-key": method === "POST" && !isPreview ? given.idempotencyKey : undefined,
 			"if-match": given.ifMatch,
 		},
 	});
 	if (response.status >= 400) return rejected(response);
+	if (isPreview) return preview(given, { summary, method, path, ...body }, scope);
 	return result({
 		status: response.status,
 		...bounded(response.data),
@@ -161,15 +188,18 @@ async function change(caller: Caller, given: z.infer<typeof ChangeArguments>) {
 	});
 }
 
-/** Returns what a change would do, and the arguments to make it. */
-async function preview(caller: Caller, path: string, given: z.infer<typeof ChangeArguments>) {
-	const { method, summary, scope, body } = await findOperation(caller, given.operationId);
-	const key = method === "POST" && { idempotencyKey: crypto.randomUUID() };
+/** Returns what a change would do, after it was checked, and the arguments to make it. */
+function preview(
+	given: z.infer<typeof ChangeArguments>,
+	would: { method: string; summary: string; path: string },
+	scope: string,
+) {
+	const key = would.method === "POST" && { idempotencyKey: crypto.randomUUID() };
 	return result({
 		changed: false,
-		would: { summary, method, path, ...(body && { body: given.body ?? {} }) },
+		would,
 		scope,
-		allowed: grants(caller.key.scopes, scope),
+		allowed: true,
 		hint: "Nothing was changed. To make this change, call change with the arguments in confirmed.",
 		confirmed: { ...key, ...given, confirm: true },
 	});
@@ -195,7 +225,7 @@ export function addTools(server: McpServer, caller: Caller) {
 		{
 			title: "List operations",
 			description:
-				"The operations of the API: their ids, whether they make changes, and whether the key has their scope. Give a tag or search words; without them, all are listed.",
+				"The operations of the API: their ids, whether they make changes, and whether the key has their scope. A search finds the ten that match best, even if words are missing; without a tag or search, all are listed.",
 			inputSchema: ListArguments,
 			annotations: READ_ONLY,
 		},
@@ -230,7 +260,7 @@ export function addTools(server: McpServer, caller: Caller) {
 		{
 			title: "Change",
 			description:
-				"Calls an operation that makes changes (POST, PATCH, DELETE). Without confirm: true, it makes no change: it returns what would be done, and the arguments to do it. Show this to the user first.",
+				"Calls an operation that makes changes (POST, PATCH, DELETE). Without confirm: true, it makes no change: it checks your access and the body, and returns what would be done and the arguments to do it. Show this to the user first.",
 			inputSchema: ChangeArguments,
 			annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false },
 		},

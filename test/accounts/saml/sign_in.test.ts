@@ -148,7 +148,7 @@ describe("the metadata", () => {
 		const id = v7();
 		const { status, headers, body } = await call("GET", `/sso/saml/${id}/metadata`);
 		expect(status).toBe(200);
-		expect(headers.get("content-type")).toBe("application/samlmetadata+xml");
+		expect(headers.get("content-type")).toBe("text/xml");
 		const base = `${env.APP_URL}/sso/saml/${id}`;
 		expect(body).toContain(`entityID="${base}/metadata"`);
 		expect(body).toContain(`Location="${base}/acs"`);

@@ -60,7 +60,7 @@ describe("the first sign-in", () => {
 	});
 
 	test("makes a member at the level of the domain, with just-in-time provisioning", async () => {
-		const home = await withDomain({ jit_provisioning_enabled: true, jit_level: 1 });
+		const home = await withDomain({ jit_provisioning_enabled: true, jit_provisioning_level: 1 });
 		const ada = who(home);
 		expect(await finish(home, ada)).toMatchObject({ token });
 		const user = await userWith(ada.email);
