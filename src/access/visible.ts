@@ -1,5 +1,6 @@
 import { and, type Column, eq, type SQL, sql } from "drizzle-orm";
 import type { Key } from "../auth/keys.ts";
+import { inList } from "../db/client.ts";
 import { contains } from "../db/contains.ts";
 import { ADMIN } from "../db/levels.ts";
 import { countWhere } from "../db/list.ts";
@@ -43,6 +44,19 @@ const reachableProject = ({ key }: TenantSql) => sql`exists (
 /** SQL condition: the caller can see the project, and the key's restrictions include it. */
 export const visibleProject = (tenant: TenantSql) =>
 	sql`${visibleTo(tenant.key.user_id)} and ${reachableProject(tenant)}`;
+
+/** Selects the given projects that belong to the organization and that the caller can see. */
+export const selectVisibleProjects = (tenant: TenantSql, ids: number[] = []) =>
+	tenant.db
+		.select({ id: projects.id })
+		.from(projects)
+		.where(
+			and(
+				eq(projects.organization_id, tenant.organization),
+				inList(projects.id, ids),
+				visibleProject(tenant),
+			),
+		);
 
 /** Returns SQL for a condition on the row of the key in use. */
 const keyWhere = ({ key }: TenantSql, condition: SQL) =>

@@ -188,9 +188,10 @@ inBrowser("a session", (open) => {
 		await page.getByText("You signed out in another tab.").waitFor();
 		await checkLooks(page, "signed-out-elsewhere");
 		expect(await page.getByText(email).count()).toBe(0);
+		const used = await linkTo(email);
 		await clientOf().signIn.request({ email });
 		const third = await page.context().newPage();
-		await third.goto(await linkTo(email));
+		await third.goto(await linkTo(email, used));
 		await signIn(third).click();
 		await tab.getByRole("cell", { name: email }).waitFor();
 		await page.getByRole("link", { name: "Members" }).first().waitFor();

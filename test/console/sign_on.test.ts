@@ -70,7 +70,7 @@ inBrowser("single sign-on", (open) => {
 		await page.getByRole("heading", { name: "A provider to try" }).waitFor();
 		expect(await page.getByLabel("Email address").inputValue()).toBe(email);
 		await button(page, "Sign in").click();
-		await page.getByText("The link works once.").waitFor();
+		await page.getByText("To continue, click Sign in. This works once.").waitFor();
 		await page.getByRole("button", { name: "Sign in", exact: true }).click();
 		await page.waitForURL(`**${path}*`);
 		const { results } = await client.members.list({ organization: organization.id });

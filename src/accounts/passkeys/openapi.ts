@@ -195,6 +195,7 @@ describe(PasskeyRequest, {
 	challenge: CHALLENGE,
 	rpId: "The host of the site.",
 	timeout: TIMEOUT,
-	allowCredentials: "The passkeys that can be used. An empty list: any of the site.",
+	allowCredentials:
+		"The passkeys that can be used. If the list is empty, any passkey of the site can be used.",
 	userVerification: VERIFICATION,
 });

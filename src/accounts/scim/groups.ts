@@ -2,12 +2,10 @@ import { and, eq, sql } from "drizzle-orm";
 import type * as z from "zod";
 import { retry } from "../../access/retry.ts";
 import type { Tenant } from "../../access/tenant.ts";
-import { visibleProject } from "../../access/visible.ts";
+import { selectVisibleProjects } from "../../access/visible.ts";
 import { assertExists } from "../../db/assertion.ts";
 import { isUnchanged } from "../../db/changes.ts";
-import { inList } from "../../db/client.ts";
 import { now } from "../../db/now.ts";
-import { projects } from "../../db/schema/projects.ts";
 import { scimGroups } from "../../db/schema/scim.ts";
 import { doesNotExist, orNotFound } from "../../http/errors.ts";
 import type { Page } from "../../http/page.ts";
@@ -49,19 +47,6 @@ const byId = (tenant: Tenant, domain_id: string, id: string) =>
 export const find = (tenant: Tenant, domain_id: string, id: string) =>
 	tenant.find(select(tenant).where(byId(tenant, domain_id, id)));
 
-/** Selects the given projects that belong to the organization and that the caller can see. */
-const selectProjects = (tenant: Tenant, ids: number[]) =>
-	tenant.db
-		.select({ id: projects.id })
-		.from(projects)
-		.where(
-			and(
-				eq(projects.organization_id, tenant.organization),
-				inList(projects.id, ids),
-				visibleProject(tenant),
-			),
-		);
-
 /** Sets what a group grants, and gives it to its members. */
 export const update = (tenant: Tenant, domain: string, id: string, body: z.infer<typeof Update>) =>
 	retry(() => tryUpdate(tenant, domain, id, body));
@@ -80,7 +65,7 @@ async function tryUpdate(
 	const wanted = body.projects?.map((project) => project.id) ?? [];
 	const [[found], visible, read] = await tenant.read(
 		select(tenant).where(byId(tenant, domain, id)),
-		selectProjects(tenant, wanted),
+		selectVisibleProjects(tenant, wanted),
 		people.selectState(place, ids),
 	);
 	const row = orNotFound(found);

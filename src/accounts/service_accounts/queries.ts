@@ -5,7 +5,7 @@ import { readPage } from "../../access/pages.ts";
 import { removeRow } from "../../access/remove.ts";
 import { assertRoom } from "../../access/room.ts";
 import type { Tenant } from "../../access/tenant.ts";
-import { visibleProject } from "../../access/visible.ts";
+import { selectVisibleProjects } from "../../access/visible.ts";
 import { evict } from "../../auth/keys.ts";
 import { assertExists } from "../../db/assertion.ts";
 import { inList, insertEach } from "../../db/client.ts";
@@ -68,19 +68,6 @@ export const list = (tenant: Tenant, page: Page) =>
 export const find = (tenant: Tenant, id: string) =>
 	tenant.find(select(tenant).where(byId(tenant, id)));
 
-/** Selects the given projects that belong to the organization and that the caller can see. */
-const selectProjects = (tenant: Tenant, ids: number[] = []) =>
-	tenant.db
-		.select({ id: projects.id })
-		.from(projects)
-		.where(
-			and(
-				eq(projects.organization_id, tenant.organization),
-				inList(projects.id, ids),
-				visibleProject(tenant),
-			),
-		);
-
 /** SQL for the id of the account's user. */
 const userOf = (id: string) =>
 	sql<number>`(select ${users.id} from ${users} where ${users.uuid} = ${id} and ${users.is_service_account})`;
@@ -101,7 +88,7 @@ export async function insert(
 	tenant: Tenant,
 	{ name, level = MEMBER, projects }: z.infer<typeof create>,
 ) {
-	const [visible] = await tenant.read(selectProjects(tenant, projects));
+	const [visible] = await tenant.read(selectVisibleProjects(tenant, projects));
 	checkRestrictions("projects", projects, visible);
 	const { db, organization } = tenant;
 	const id = v7();
@@ -142,7 +129,7 @@ export async function update(tenant: Tenant, id: string, body: z.infer<typeof Up
 	const { db } = tenant;
 	const [[before], visible] = await tenant.read(
 		select(tenant).where(byId(tenant, id)),
-		selectProjects(tenant, body.projects),
+		selectVisibleProjects(tenant, body.projects),
 	);
 	const row = orNotFound(before);
 	checkRestrictions("projects", body.projects, visible);

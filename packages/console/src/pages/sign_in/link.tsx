@@ -45,7 +45,7 @@ const StepForm = ({
 		)}
 		{step.kind === "link" && (
 			<Form key="link" action="Sign in" onSubmit={() => onSubmit()}>
-				<p>The link works once.</p>
+				<p>To continue, click Sign in. This works once.</p>
 			</Form>
 		)}
 	</>
