@@ -11,6 +11,7 @@ export const LIMITS = {
 	webhooks: 20,
 	deliveries: 100,
 	accounts: 1_000,
+	trustedIssuers: 1_000,
 	passkeys: 20,
 	/** Not a maximum, as for sessions: one for each way to sign in. */
 	identities: 5,
@@ -39,6 +40,7 @@ const TABLES = {
 	scimGroups: 25,
 	scimRequests: 26,
 	domain: 27,
+	trustedIssuers: 28,
 };
 
 /** Returns the id of the first row of a table. */
@@ -280,5 +282,20 @@ export const BOUNDED: [table: string, columns: Columns, rows: number][] = [
 		LIMITS.accounts,
 	],
 	["personal_api_keys", keys("accountKeys", FIRST_ACCOUNT), LIMITS.keys],
+	[
+		"trusted_issuers",
+		{
+			id: id(TABLES.trustedIssuers),
+			organization_id: OWNERS.accounts,
+			service_account_id: `'${ACCOUNT}'`,
+			name: TEXT,
+			issuer: "'https://issuer.example.com'",
+			audience: "'https://tenantry.example.com'",
+			subject: "'repo:owner/repository:ref:refs/heads/main'",
+			scopes: `'["project:read"]'`,
+			created_at: TIME,
+		},
+		LIMITS.trustedIssuers,
+	],
 	["personal_api_key_days", days(ACCOUNT_KEY), LIMITS.days],
 ];

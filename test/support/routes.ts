@@ -40,6 +40,9 @@ const accounts = route("/api/organizations/:organization_id/service_accounts");
 const accountKeys = route(
 	"/api/organizations/:organization_id/service_accounts/:service_account_id/keys",
 );
+const trustedIssuers = route(
+	"/api/organizations/:organization_id/service_accounts/:service_account_id/trusted_issuers",
+);
 
 const appRequests = route("/api/app_requests");
 
@@ -296,6 +299,16 @@ const added: Route[] = [
 	})),
 	accounts("DELETE", "/:id", "organization_member:write"),
 	...keeping(accountKeys, "organization_member"),
+	trustedIssuers("GET", "", "organization_member:read"),
+	trustedIssuers("POST", "", "organization_member:write", () => ({
+		name: "New",
+		issuer: "https://192.0.2.1",
+		subject: "repo:owner/repository:*",
+		scopes: ["project:read"],
+	})),
+	trustedIssuers("GET", "/:id", "organization_member:read"),
+	trustedIssuers("PATCH", "/:id", "organization_member:write", () => ({ name: "Renamed" })),
+	trustedIssuers("DELETE", "/:id", "organization_member:write"),
 	scim("GET", "/tokens", "organization:read"),
 	// Only verified domains get one.
 	{ ...scim("POST", "/tokens", "organization:write"), fails: 400 },
@@ -343,6 +356,7 @@ export const guarded = routes.flatMap(({ scope, ...rest }) => (scope ? [{ ...res
 export function subject(path: string, world: World) {
 	const ids: Record<string, string | number> = {
 		"/keys": world.account_key,
+		"/trusted_issuers": world.trusted_issuer,
 		"/service_accounts": world.account,
 		"/pipeline_destinations": world.destination,
 		"/pipeline_frontend_apps": world.frontend,

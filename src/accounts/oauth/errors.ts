@@ -6,6 +6,7 @@ import { formatted } from "../../http/json.ts";
 /** RFC 6749, section 5.2, and RFC 8707, section 2. */
 type OauthCode =
 	| "invalid_request"
+	| "invalid_client"
 	| "invalid_grant"
 	| "invalid_scope"
 	| "invalid_target"
