@@ -19,6 +19,7 @@ import { users } from "../../db/schema/users.ts";
 import { connect } from "../../db/session.ts";
 import type { App } from "../../env.ts";
 import { orNotFound, throttled } from "../../http/errors.ts";
+import { countRequest } from "../../http/rate_limit.ts";
 import { HOUR_MS, MINUTE_MS } from "../../lib/durations.ts";
 import { OauthError } from "../oauth/errors.ts";
 import type { Form } from "../oauth/form.ts";
@@ -107,6 +108,9 @@ export const exchange = (c: Context<App>, form: Form) =>
 		const subject = await verify(c.env, trust, token).catch(async (error) => {
 			throw error instanceof OauthError ? await countFailure(c, error) : error;
 		});
+		// After the check, so that nobody else can use up the limit.
+		const tooMany = await countRequest(c, trust.id);
+		if (tooMany) throw tooMany;
 		const scopes = scopesOf(form, trust);
 		if (trust.live >= MAX_KEYS) throw throttled(RETRY_AFTER, "Too many keys of this issuer work.");
 		return write(c, db, trust, { subject, scopes, audience });

@@ -46,17 +46,21 @@ function toOauthError(error: unknown) {
 
 /**
  * Checks what a token says. The error has its own values, but not those that are trusted.
+ * @returns its subject
  * @throws OauthError
  */
 function checkClaims({ audience, subject, claims }: Trust, payload: JWTPayload) {
-	const { aud, sub = "" } = payload;
+	const { aud, sub } = payload;
 	// With a second audience, the other one could exchange the token, too.
 	if (JSON.stringify([aud].flat()) !== JSON.stringify([audience]))
 		throw rejected(`is for another audience: aud is ${quoted(aud)}.`);
-	if (!matches(subject, sub)) throw rejected(`is about another subject: sub is ${quoted(sub)}.`);
+	// The library doesn't check that it is a text.
+	if (typeof sub !== "string" || !matches(subject, sub))
+		throw rejected(`is about another subject: sub is ${quoted(sub)}.`);
 	for (const [name, value] of Object.entries(claims))
 		if (payload[name] !== value)
 			throw rejected(`has another claim: ${name} is ${quoted(payload[name])}.`);
+	return sub;
 }
 
 /**
@@ -79,6 +83,5 @@ export async function verify(env: Env, trust: Trust, token: string): Promise<str
 	}).catch((error) => {
 		throw toOauthError(error);
 	});
-	checkClaims(trust, payload);
-	return payload.sub ?? "";
+	return checkClaims(trust, payload);
 }

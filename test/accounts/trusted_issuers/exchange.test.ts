@@ -388,6 +388,15 @@ describe("no key is given", () => {
 	});
 });
 
+test("a trusted issuer has a limit of exchanges in a minute, which rejected tokens can't use up", async () => {
+	const home = await trusting();
+	await eventually(async () => {
+		await exchangeIn({}, { ...home, sign: async () => "a.b.signature" });
+		expect(await exhaust(env.REQUESTS, home.trust.id)).toBe(480);
+		expect((await exchangeIn({}, home)).status).toBe(429);
+	});
+});
+
 test("twenty jobs at once get twenty keys, which all work", async () => {
 	const home = await trusting();
 	const keys = await Promise.all(Array.from({ length: 20 }, () => keyOf(home)));
@@ -471,6 +480,10 @@ test("a subject ends with a * only after two parts, and is otherwise exact", asy
 	expect(matches("a.c", "abc")).toBe(false);
 	const home = await trusting({ subject: "repo:octo-org/website:*" });
 	expect(await statusWith(await keyOf(home))).toBe(200);
+	const number = home.sign({ sub: 7 });
+	await expect(exchange(home.trust.id, await number)).rejects.toMatchObject(
+		rejected("subject: sub is 7"),
+	);
 	const other = home.sign({ sub: "repo:octo-org/website-2:ref:refs/heads/main" });
 	await expect(exchange(home.trust.id, await other)).rejects.toMatchObject(
 		rejected("another subject"),
