@@ -37,6 +37,7 @@ const signInTest = route("/api/organizations/:organization_id/domains/:domain_id
 const twoFactor = route("/api/users/:uuid/two_factor");
 const passkeys = route("/api/users/:uuid/passkeys");
 const accounts = route("/api/organizations/:organization_id/service_accounts");
+const grants = route("/api/organizations/:organization_id/oauth_grants");
 const accountKeys = route(
 	"/api/organizations/:organization_id/service_accounts/:service_account_id/keys",
 );
@@ -50,7 +51,7 @@ const APP_REQUEST = {
 	redirect_uri: "x",
 	code_challenge: "x".repeat(43),
 	code_challenge_method: "S256",
-	scopes: ["project:read"],
+	scopes: ["personal_api_key:read"],
 };
 
 /** The routes of API keys, those of the user or of a service account. */
@@ -255,6 +256,8 @@ const added: Route[] = [
 	sessions("GET", "", "user:read"),
 	sessions("POST", "/end_others", "user:write"),
 	sessions("DELETE", "/:id", "user:write"),
+	route("/api/users/:uuid/oauth_grants")("GET", "", "user:read"),
+	route("/api/users/:uuid/oauth_grants")("DELETE", "/:id", "user:write"),
 	route("/api/users/:uuid/identities")("GET", "", "user:read"),
 	route("/api/users/:uuid/identities")("DELETE", "/:id", "user:write"),
 	{ ...signInTest("POST", "", "organization:write", () => ({ method: "oidc" })), fails: 400 },
@@ -282,6 +285,8 @@ const added: Route[] = [
 	...keeping(keys, "personal_api_key"),
 	{ ...appRequests("POST", "", "personal_api_key:write", () => APP_REQUEST), fails: 400 },
 	{ ...appRequests("POST", "/preview", "personal_api_key:write", () => APP_REQUEST), fails: 400 },
+	grants("GET", "", "organization_member:read"),
+	grants("DELETE", "/:id", "organization_member:write"),
 	accounts("GET", "", "organization_member:read"),
 	accounts("POST", "", "organization_member:write", ({ project }) => ({
 		name: "New",
@@ -356,6 +361,7 @@ export function subject(path: string, world: World) {
 		"/invites": world.invite,
 		"/passkeys": world.passkey,
 		"/sessions": world.session,
+		"/oauth_grants": world.oauth_grant,
 		"/personal_api_keys": world.key_id,
 		"/projects": world.project,
 		"/api/organizations": world.id,
