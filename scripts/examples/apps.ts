@@ -4,7 +4,7 @@ import type { Recorder } from "./recorder.ts";
 
 const VERIFIER = "example-verifier".padEnd(43, "0");
 
-const CALLBACK = "http://localhost/callback";
+const CALLBACK = "https://notes.example.com/callback";
 
 /** The document about the app with this client id (docs/oauth.md#the-apps-document). */
 export const appDocument = (client_id: string) =>

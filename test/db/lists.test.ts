@@ -158,7 +158,7 @@ async function tenant(n: number) {
 			created_at: q(AT),
 		}),
 		env.DB.prepare(
-			`insert into oauth_refresh_tokens (key_id, family, hash, expires_at)
+			`insert or ignore into oauth_refresh_tokens (key_id, family, hash, expires_at)
 			select id, '', '', '2999-01-01T00:00:00.000Z' from personal_api_keys where user_id = ? and client_id is not null`,
 		).bind(owner.id),
 		insert(n, "passkeys", {
