@@ -37,6 +37,7 @@ const GROUPS: Record<string, string> = {
 	identities: "identities",
 	keys: "personalApiKeys",
 	"app-requests": "appRequests",
+	"device-requests": "deviceRequests",
 	"scim-tokens": "scimTokens",
 	"scim-groups": "scimGroups",
 	"scim-requests": "scimRequests",
