@@ -39,6 +39,7 @@ const GROUPS: Record<string, string> = {
 	apps: "oauthGrants",
 	"organization-apps": "organizationOauthGrants",
 	"app-requests": "appRequests",
+	"device-requests": "deviceRequests",
 	"scim-tokens": "scimTokens",
 	"scim-groups": "scimGroups",
 	"scim-requests": "scimRequests",

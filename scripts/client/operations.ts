@@ -26,6 +26,7 @@ const OTHER_RESOURCES: Record<string, string> = {
 	OauthGrant: "oauthGrants",
 	OrganizationOauthGrant: "organizationOauthGrants",
 	AppRequest: "appRequests",
+	DeviceRequest: "deviceRequests",
 	Service: "service",
 	Health: "health",
 };
