@@ -49,7 +49,8 @@ const deviceRequests = route("/api/device_requests");
 /** A code that no device shows. */
 const USER_CODE = { user_code: "BCDF-GHJK" };
 
-const SCOPES = { scopes: ["project:read"] };
+/** At most what the key of a test has that has only the scope of the route. */
+const SCOPES = { scopes: ["personal_api_key:read"] };
 
 /** A request of an app that doesn't exist. */
 const APP_REQUEST = {
