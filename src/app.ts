@@ -41,6 +41,9 @@ const acceptance = async () => (await import("./accounts/invites/routes.ts")).ac
 const apiKeys = async () =>
 	(await import("./accounts/personal_api_keys/routes.ts")).default(caller);
 const auditStreams = () => import("./activity/audit_streams/routes.ts");
+const deviceRequests = () => import("./accounts/oauth/device_routes.ts");
+const grantsInOrganization = async () =>
+	(await import("./accounts/oauth_grants/routes.ts")).inOrganization;
 const notifications = () => import("./activity/notifications/routes.ts");
 const plugins = () => import("./plugins/plugins/routes.ts");
 const signInTest = () => import("./accounts/sign_in_test/routes.ts");
@@ -57,6 +60,7 @@ export const families = [
 	organization("/domains/:domain_id/scim", "organization", scim),
 	organization("/invites", "organization_member", () => import("./accounts/invites/routes.ts")),
 	organization("/members", "organization_member", () => import("./accounts/members/routes.ts")),
+	organization("/oauth_grants", "organization_member", grantsInOrganization),
 	organization("/service_accounts", "organization_member", serviceAccounts),
 	account("/keys", "organization_member", () => import("./accounts/service_accounts/keys.ts")),
 	account("/trusted_issuers", "organization_member", trustedIssuers),
@@ -78,11 +82,13 @@ export const families = [
 	project("/activity_log", "activity_log", () => import("./activity/activity_log/routes.ts")),
 	user("/users", "user", () => import("./accounts/users/routes.ts")),
 	user("/users/:uuid/sessions", "user", () => import("./accounts/sessions/routes.ts")),
+	user("/users/:uuid/oauth_grants", "user", () => import("./accounts/oauth_grants/routes.ts")),
 	user("/users/:uuid/identities", "user", () => import("./accounts/identities/routes.ts")),
 	user("/users/:uuid/two_factor", "user", () => import("./accounts/two_factor/routes.ts")),
 	user("/users/:uuid/passkeys", "user", () => import("./accounts/passkeys/routes.ts")),
 	user("/personal_api_keys", "personal_api_key", apiKeys),
 	user("/app_requests", "personal_api_key", () => import("./accounts/oauth/routes.ts")),
+	user("/device_requests", "personal_api_key", deviceRequests),
 ] as const satisfies Family[];
 
 /** Routes that need no key. */

@@ -37,6 +37,7 @@ const signInTest = route("/api/organizations/:organization_id/domains/:domain_id
 const twoFactor = route("/api/users/:uuid/two_factor");
 const passkeys = route("/api/users/:uuid/passkeys");
 const accounts = route("/api/organizations/:organization_id/service_accounts");
+const grants = route("/api/organizations/:organization_id/oauth_grants");
 const accountKeys = route(
 	"/api/organizations/:organization_id/service_accounts/:service_account_id/keys",
 );
@@ -46,6 +47,14 @@ const trustedIssuers = route(
 
 const appRequests = route("/api/app_requests");
 
+const deviceRequests = route("/api/device_requests");
+
+/** A code that no device shows. */
+const USER_CODE = { user_code: "BCDF-GHJK" };
+
+/** At most what the key of a test has that has only the scope of the route. */
+const SCOPES = { scopes: ["personal_api_key:read"] };
+
 /** A request of an app that doesn't exist. */
 const APP_REQUEST = {
 	response_type: "code",
@@ -53,7 +62,6 @@ const APP_REQUEST = {
 	redirect_uri: "x",
 	code_challenge: "x".repeat(43),
 	code_challenge_method: "S256",
-	scopes: ["project:read"],
 };
 
 /** The routes of API keys, those of the user or of a service account. */
@@ -258,6 +266,8 @@ const added: Route[] = [
 	sessions("GET", "", "user:read"),
 	sessions("POST", "/end_others", "user:write"),
 	sessions("DELETE", "/:id", "user:write"),
+	route("/api/users/:uuid/oauth_grants")("GET", "", "user:read"),
+	route("/api/users/:uuid/oauth_grants")("DELETE", "/:id", "user:write"),
 	route("/api/users/:uuid/identities")("GET", "", "user:read"),
 	route("/api/users/:uuid/identities")("DELETE", "/:id", "user:write"),
 	{ ...signInTest("POST", "", "organization:write", () => ({ method: "oidc" })), fails: 400 },
@@ -283,8 +293,21 @@ const added: Route[] = [
 	passkeys("PATCH", "/:id", "user:write", () => ({ name: "Renamed" })),
 	{ ...passkeys("POST", "/:id/remove", "user:write", () => ({ code: "lost" })), fails: 400 },
 	...keeping(keys, "personal_api_key"),
-	{ ...appRequests("POST", "", "personal_api_key:write", () => APP_REQUEST), fails: 400 },
+	{
+		...appRequests("POST", "", "personal_api_key:write", () => ({ ...APP_REQUEST, ...SCOPES })),
+		fails: 400,
+	},
 	{ ...appRequests("POST", "/preview", "personal_api_key:write", () => APP_REQUEST), fails: 400 },
+	{
+		...deviceRequests("POST", "", "personal_api_key:write", () => ({ ...USER_CODE, ...SCOPES })),
+		fails: 400,
+	},
+	...["/preview", "/deny"].map((path) => ({
+		...deviceRequests("POST", path, "personal_api_key:write", () => USER_CODE),
+		fails: 400,
+	})),
+	grants("GET", "", "organization_member:read"),
+	grants("DELETE", "/:id", "organization_member:write"),
 	accounts("GET", "", "organization_member:read"),
 	accounts("POST", "", "organization_member:write", ({ project }) => ({
 		name: "New",
@@ -370,6 +393,7 @@ export function subject(path: string, world: World) {
 		"/invites": world.invite,
 		"/passkeys": world.passkey,
 		"/sessions": world.session,
+		"/oauth_grants": world.oauth_grant,
 		"/personal_api_keys": world.key_id,
 		"/projects": world.project,
 		"/api/organizations": world.id,

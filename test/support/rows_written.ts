@@ -34,6 +34,7 @@ export const ROWS_WRITTEN: Record<string, number> = {
 	"DELETE /api/organizations/:organization_id/members/:user__uuid": 6,
 	"PATCH /api/organizations/:organization_id/members/:user__uuid": 5,
 	"PATCH /api/organizations/:organization_id/notifications": 5,
+	"DELETE /api/organizations/:organization_id/oauth_grants/:id": 5,
 	"POST /api/organizations/:organization_id/pipeline_destinations": 6,
 	"DELETE /api/organizations/:organization_id/pipeline_destinations/:id": 4,
 	"PATCH /api/organizations/:organization_id/pipeline_destinations/:id": 4,
@@ -59,6 +60,9 @@ export const ROWS_WRITTEN: Record<string, number> = {
 	"DELETE /api/organizations/:organization_id/service_accounts/:service_account_id/keys/:id": 4,
 	"PATCH /api/organizations/:organization_id/service_accounts/:service_account_id/keys/:id": 4,
 	"POST /api/organizations/:organization_id/service_accounts/:service_account_id/keys/:id/roll": 5,
+	"POST /api/organizations/:organization_id/service_accounts/:service_account_id/trusted_issuers": 5,
+	"DELETE /api/organizations/:organization_id/service_accounts/:service_account_id/trusted_issuers/:id": 4,
+	"PATCH /api/organizations/:organization_id/service_accounts/:service_account_id/trusted_issuers/:id": 4,
 	"POST /api/organizations/:organization_id/webhooks": 7,
 	"DELETE /api/organizations/:organization_id/webhooks/:id": 4,
 	"PATCH /api/organizations/:organization_id/webhooks/:id": 4,
@@ -98,4 +102,5 @@ export const ROWS_WRITTEN: Record<string, number> = {
 	"POST /api/users/:uuid/sessions/end_others": 4,
 	"DELETE /api/users/:uuid/sessions/:id": 4,
 	"DELETE /api/users/:uuid/identities/:id": 5,
+	"DELETE /api/users/:uuid/oauth_grants/:id": 5,
 };

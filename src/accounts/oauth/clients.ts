@@ -5,6 +5,8 @@ import { isLoopback } from "../../http/origins.ts";
 import { allowsPrivate } from "../../outbound/dns/reach.ts";
 import { reason } from "../../outbound/reason.ts";
 import { sender } from "../../outbound/send.ts";
+import { issuerOf, type Service } from "./issuer.ts";
+import { DEVICE_GRANT } from "./tokens.ts";
 
 /*
  * Apps that publish a document about themselves at the URL that is their client id
@@ -18,6 +20,8 @@ export type Client = {
 	/** The host whose owner is responsible for the app. */
 	host: string;
 	redirect_uris: string[];
+	/** How the app gets tokens. */
+	grant_types: string[];
 };
 
 /** How long an app's host may take to respond. */
@@ -48,7 +52,16 @@ const Document = z.object({
 	client_name: name(100).optional(),
 	redirect_uris: z.array(z.string().max(2_000).refine(isRedirectUri)).min(1).max(50),
 	token_endpoint_auth_method: z.literal("none").optional(),
+	grant_types: z.array(z.string().max(100)).max(20).default(["authorization_code"]),
 });
+
+/** The command line (packages/cli), which is part of the service. */
+const COMMAND_LINE = {
+	client_id: "tenantry-cli",
+	name: "Tenantry command line",
+	redirect_uris: ["http://127.0.0.1/callback"],
+	grant_types: ["authorization_code", DEVICE_GRANT],
+};
 
 /** @param why without quotation marks */
 const badClient = (why: string) => invalid("client_id", `The app can't be identified: ${why}`);
@@ -85,11 +98,14 @@ function parse(text: string): unknown {
 }
 
 /**
- * Returns the app with this client id. Its document is fetched from its host, or was in the last
+ * Returns the app with this client id. A document about it is fetched from its host, or was in the last
  * minutes.
  * @throws 400 if it can't be fetched, or isn't a document about this app
  */
-export async function findClient(env: Env, client_id: string): Promise<Client> {
+export async function findClient(service: Service, client_id: string): Promise<Client> {
+	const { env } = service;
+	if (client_id === COMMAND_LINE.client_id)
+		return { ...COMMAND_LINE, host: new URL(issuerOf(service)).host };
 	const url = urlOf(env, client_id);
 	const cache = await caches.open("oauth_clients");
 	const cached = await cache.match(client_id);
@@ -102,7 +118,8 @@ export async function findClient(env: Env, client_id: string): Promise<Client> {
 		await cache.put(client_id, new Response(text, { headers }));
 	}
 	const shown = (data.client_name ?? url.host).slice(0, MAX_NAME_CHARACTERS);
-	return { client_id, name: shown, host: url.host, redirect_uris: data.redirect_uris };
+	const { redirect_uris, grant_types } = data;
+	return { client_id, name: shown, host: url.host, redirect_uris, grant_types };
 }
 
 /**

@@ -50,23 +50,30 @@ const REQUEST = {
 
 describe(request, REQUEST);
 
-describe(approval, {
-	...REQUEST,
+/** What a person allows. */
+export const APPROVAL = {
 	scopes: "The permissions that the app gets, at most those in `scope`. At least one.",
 	scoped_organizations:
 		"The ids of the organizations that the app can access. An empty list, the default, means all of yours.",
 	scoped_projects:
 		"The integer ids of the projects that the app can access. An empty list, the default, means all that you can see.",
 	ends_at: "When the access ends; null, the default, for when it isn't used for 30 days.",
-});
+};
 
-describe(AppRequest, {
+describe(approval, { ...REQUEST, ...APPROVAL });
+
+/** What an app asks for. */
+export const REQUESTED = {
 	client_id: "The URL of the document about the app.",
 	client_name: "What the app calls itself. Anyone can choose any name.",
 	client_host: "The host of the app's document, whose owner is responsible for the app.",
-	redirect_host: "The host at which the app continues; null for a program on your computer.",
 	audience: "What the tokens are for: `api` or `mcp`.",
 	scopes: "The permissions that the app asks for.",
+};
+
+describe(AppRequest, {
+	...REQUESTED,
+	redirect_host: "The host at which the app continues; null for a program on your computer.",
 	cancel_url: "Where the browser goes if the person doesn't allow the app.",
 });
 

@@ -3,9 +3,12 @@ import { scopes as known } from "../../access/scopes.ts";
 import type { Tenant } from "../../access/tenant.ts";
 import { invalid } from "../../http/errors.ts";
 import { isLoopback } from "../../http/origins.ts";
-import { findClient, isSameRedirect } from "./clients.ts";
+import { type Client, findClient, isSameRedirect } from "./clients.ts";
 import { audienceOf, issuerOf, type Service } from "./issuer.ts";
 import type { AppRequest, Request } from "./shape.ts";
+
+/** What an app asks for. */
+export type Asked = { client: Client; audience: string; scopes: string[] };
 
 /** The scopes of a request that names none: everything can be read. */
 const DEFAULT = known.filter((scope) => scope.endsWith(":read"));
@@ -20,10 +23,19 @@ function scopesIn(scope: string | undefined) {
 }
 
 /** @throws 400 if the resource isn't one of this service. Without one, the app asks for the API. */
-function audienceIn(service: Service, resource: string | undefined) {
+export function audienceIn(service: Service, resource: string | undefined) {
 	const audience = resource === undefined ? "api" : audienceOf(service, resource);
 	if (!audience) throw invalid("resource", "The app asks for a token of another service.");
 	return audience;
+}
+
+/**
+ * Finds the app that asks, and the scopes that it asks for.
+ * @throws 400
+ */
+export async function identify(service: Service, request: Pick<Request, "client_id" | "scope">) {
+	const scopes = scopesIn(request.scope);
+	return { client: await findClient(service, request.client_id), scopes };
 }
 
 /**
@@ -31,10 +43,9 @@ function audienceIn(service: Service, resource: string | undefined) {
  * request that nobody has allowed must not lead the browser anywhere.
  * @throws 400
  */
-export async function check(service: Service, request: Request) {
+export async function check(service: Service, request: Request): Promise<Asked> {
 	const audience = audienceIn(service, request.resource);
-	const scopes = scopesIn(request.scope);
-	const client = await findClient(service.env, request.client_id);
+	const { client, scopes } = await identify(service, request);
 	if (!client.redirect_uris.some((uri) => isSameRedirect(uri, request.redirect_uri)))
 		throw invalid("redirect_uri", "The address that the app wants to continue at isn't its own.");
 	return { client, audience, scopes };
@@ -52,21 +63,26 @@ export function urlWith(
 	return url.href;
 }
 
+/** What the person has to know about who asks for what. */
+export const describe = ({ client, audience, scopes }: Asked) => ({
+	client_id: client.client_id,
+	client_name: client.name,
+	client_host: client.host,
+	audience,
+	scopes,
+});
+
 /** Returns what the person has to know to decide. Writes nothing. */
 export async function preview(
 	tenant: Tenant,
 	request: Request,
 ): Promise<z.infer<typeof AppRequest>> {
 	await tenant.read();
-	const { client, audience, scopes } = await check(tenant, request);
+	const asked = await check(tenant, request);
 	const redirect = new URL(request.redirect_uri);
 	return {
-		client_id: client.client_id,
-		client_name: client.name,
-		client_host: client.host,
+		...describe(asked),
 		redirect_host: isLoopback(redirect) || redirect.protocol !== "https:" ? null : redirect.host,
-		audience,
-		scopes,
 		cancel_url: urlWith(tenant, request, { error: "access_denied" }),
 	};
 }

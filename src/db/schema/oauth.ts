@@ -1,14 +1,15 @@
 import { integer, sqliteTable, text } from "drizzle-orm/sqlite-core";
-import { map } from "./columns.ts";
+import { boolean, map } from "./columns.ts";
 import { personalApiKeys } from "./personal_api_keys.ts";
 
 /** What a person has allowed an app, until the app exchanges its code (docs/oauth.md). */
 export type Approval = {
 	client_id: string;
 	client_name: string;
-	redirect_uri: string;
-	/** The SHA-256 of the PKCE verifier, in base64url (RFC 7636, section 4.2). */
-	code_challenge: string;
+	/** null for a device. */
+	redirect_uri: string | null;
+	/** The SHA-256 of the PKCE verifier, in base64url (RFC 7636, section 4.2); null for a device. */
+	code_challenge: string | null;
 	audience: string;
 	scopes: string[];
 	scoped_organizations: string[];
@@ -17,9 +18,9 @@ export type Approval = {
 	ends_at: string | null;
 };
 
-/** Authorization codes. Rows are deleted after an hour. */
+/** Codes for what a person has allowed. Rows are deleted an hour after they expire. */
 export const oauthCodes = sqliteTable("oauth_codes", {
-	/** SHA-256 of the code, hex. The code itself isn't stored. */
+	/** SHA-256, hex, of the authorization code or the device code. The code itself isn't stored. */
 	hash: text().primaryKey(),
 	user_id: integer().notNull(),
 	approval: map<Approval>(),
@@ -40,4 +41,21 @@ export const oauthRefreshTokens = sqliteTable("oauth_refresh_tokens", {
 	expires_at: text().notNull(),
 	/** As in `Approval`. */
 	ends_at: text(),
+});
+
+/** What a device asks for (docs/oauth.md#devices). */
+export type DeviceRequest = { client_id: string; scope?: string | undefined; audience: string };
+
+/**
+ * Requests of devices that wait for the decision of a person. Allowing one moves it to
+ * `oauth_codes`. Rows are deleted an hour after they expire.
+ */
+export const oauthDeviceRequests = sqliteTable("oauth_device_requests", {
+	/** SHA-256, hex, of the code that the person enters. */
+	user_code_hash: text().primaryKey(),
+	/** SHA-256, hex, of the code that the device exchanges for tokens. */
+	device_code_hash: text().notNull(),
+	request: map<DeviceRequest>(),
+	is_denied: boolean().notNull().default(false),
+	expires_at: text().notNull(),
 });
