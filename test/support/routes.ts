@@ -327,7 +327,7 @@ const added: Route[] = [
 		name: "New",
 		issuer: "https://192.0.2.1",
 		subject: "repo:owner/repository:*",
-		scopes: ["project:read"],
+		scopes: ["organization_member:read"],
 	})),
 	trustedIssuers("GET", "/:id", "organization_member:read"),
 	trustedIssuers("PATCH", "/:id", "organization_member:write", () => ({ name: "Renamed" })),

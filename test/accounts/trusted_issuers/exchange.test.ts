@@ -130,7 +130,7 @@ describe("a job", () => {
 		const keys = (await keysOf(home)).map(({ id }) => id);
 		expect(keys).toContain(body.results[0].data.trigger.key_id);
 		expect(body.results[0]).toMatchObject({
-			actor: { type: "service_account", id: home.account.id },
+			actor: { type: "service_account", uuid: home.account.id },
 			data: {
 				item_id: home.trust.id,
 				name: "Deployment of main",
