@@ -11,6 +11,7 @@ export const LIMITS = {
 	webhooks: 20,
 	deliveries: 100,
 	accounts: 1_000,
+	clients: 1_000,
 	passkeys: 20,
 	/** Not a maximum, as for sessions: one for each way to sign in. */
 	identities: 5,
@@ -39,6 +40,7 @@ const TABLES = {
 	scimGroups: 25,
 	scimRequests: 26,
 	domain: 27,
+	clients: 28,
 };
 
 /** Returns the id of the first row of a table. */
@@ -241,6 +243,17 @@ export const BOUNDED: [table: string, columns: Columns, rows: number][] = [
 			deliveries: `iif(i = 0, '${JSON.stringify(DELIVERIES)}', '[]')`,
 		},
 		LIMITS.webhooks,
+	],
+	[
+		"oauth_clients",
+		{
+			id: id(TABLES.clients),
+			organization_id: OWNERS.accounts,
+			name: TEXT,
+			redirect_uris: `'${JSON.stringify(["https://app.example.org/callback"])}'`,
+			created_at: TIME,
+		},
+		LIMITS.clients,
 	],
 	[
 		"users",

@@ -37,6 +37,7 @@ const GROUPS: Record<string, string> = {
 	identities: "identities",
 	keys: "personalApiKeys",
 	"app-requests": "appRequests",
+	"oauth-clients": "oauthClients",
 	"scim-tokens": "scimTokens",
 	"scim-groups": "scimGroups",
 	"scim-requests": "scimRequests",

@@ -100,6 +100,7 @@ const atProvider = await people.domains(
 );
 await people.keys(record);
 await people.serviceAccounts(record);
+await people.oauthClients(record);
 await events(record);
 await auditStreams(record);
 await webhooks(record, `${peerUrl}/webhook`);

@@ -42,6 +42,7 @@ const apiKeys = async () =>
 	(await import("./accounts/personal_api_keys/routes.ts")).default(caller);
 const auditStreams = () => import("./activity/audit_streams/routes.ts");
 const notifications = () => import("./activity/notifications/routes.ts");
+const oauthClients = () => import("./accounts/oauth_clients/routes.ts");
 const plugins = () => import("./plugins/plugins/routes.ts");
 const signInTest = () => import("./accounts/sign_in_test/routes.ts");
 const scim = () => import("./accounts/scim/routes.ts");
@@ -56,6 +57,7 @@ export const families = [
 	organization("/domains/:domain_id/scim", "organization", scim),
 	organization("/invites", "organization_member", () => import("./accounts/invites/routes.ts")),
 	organization("/members", "organization_member", () => import("./accounts/members/routes.ts")),
+	organization("/oauth_clients", "organization", oauthClients),
 	organization("/service_accounts", "organization_member", serviceAccounts),
 	account("/keys", "organization_member", () => import("./accounts/service_accounts/keys.ts")),
 	organizationProjects("", "project", () => import("./accounts/projects/routes.ts")),

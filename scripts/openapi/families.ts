@@ -8,6 +8,7 @@ import invites, {
 } from "../../src/accounts/invites/openapi.ts";
 import members from "../../src/accounts/members/openapi.ts";
 import apps from "../../src/accounts/oauth/openapi.ts";
+import oauthClients from "../../src/accounts/oauth_clients/openapi.ts";
 import organizations from "../../src/accounts/organizations/openapi.ts";
 import passkeys from "../../src/accounts/passkeys/openapi.ts";
 import * as apiKeys from "../../src/accounts/personal_api_keys/openapi.ts";
@@ -45,6 +46,7 @@ export const texts: Texts = {
 	"/api/organizations/:organization_id/domains/:domain_id/scim": scim,
 	"/api/organizations/:organization_id/invites": invites,
 	"/api/organizations/:organization_id/members": members,
+	"/api/organizations/:organization_id/oauth_clients": oauthClients,
 	"/api/organizations/:organization_id/service_accounts": serviceAccounts,
 	"/api/organizations/:organization_id/service_accounts/:service_account_id/keys":
 		apiKeys.ofServiceAccount,

@@ -41,6 +41,7 @@ const accountKeys = route(
 	"/api/organizations/:organization_id/service_accounts/:service_account_id/keys",
 );
 
+const clients = route("/api/organizations/:organization_id/oauth_clients");
 const appRequests = route("/api/app_requests");
 
 /** A request of an app that doesn't exist. */
@@ -50,7 +51,7 @@ const APP_REQUEST = {
 	redirect_uri: "x",
 	code_challenge: "x".repeat(43),
 	code_challenge_method: "S256",
-	scopes: ["project:read"],
+	scopes: ["personal_api_key:read"],
 };
 
 /** The routes of API keys, those of the user or of a service account. */
@@ -282,6 +283,14 @@ const added: Route[] = [
 	...keeping(keys, "personal_api_key"),
 	{ ...appRequests("POST", "", "personal_api_key:write", () => APP_REQUEST), fails: 400 },
 	{ ...appRequests("POST", "/preview", "personal_api_key:write", () => APP_REQUEST), fails: 400 },
+	clients("GET", "", "organization:read"),
+	clients("POST", "", "organization:write", () => ({
+		name: "New",
+		redirect_uris: ["https://notes.example/callback"],
+	})),
+	clients("GET", "/:id", "organization:read"),
+	clients("PATCH", "/:id", "organization:write", () => ({ name: "Renamed" })),
+	clients("DELETE", "/:id", "organization:write"),
 	accounts("GET", "", "organization_member:read"),
 	accounts("POST", "", "organization_member:write", ({ project }) => ({
 		name: "New",
@@ -352,6 +361,7 @@ export function subject(path: string, world: World) {
 		"/batch_exports": world.batch_export,
 		"/identities": "github",
 		"/domains": world.domain,
+		"/oauth_clients": world.client,
 		"/webhooks": world.webhook,
 		"/invites": world.invite,
 		"/passkeys": world.passkey,

@@ -68,28 +68,34 @@ export async function findByToken(db: Connected, token: string): Promise<Found |
 
 type Named = Pick<Grant, "id" | "label" | "user_id" | "client_id" | "scoped_organizations">;
 
+/** Returns an entry of a grant, without its organization. */
+export const entryOf = (
+	activity: ActivityOf<"OauthGrant">,
+	{ id, label, user_id, client_id }: Omit<Named, "scoped_organizations">,
+	trigger: Record<string, unknown> = {},
+) => ({
+	activity,
+	scope: "OauthGrant" as const,
+	item_id: id,
+	name: label,
+	user_id,
+	project: null,
+	trigger: { client_id, ...trigger },
+});
+
 /**
  * Returns the entries of a grant for the log: of the organizations that it is restricted to, or the
  * person's current one.
  */
 export const entriesOf = (
 	activity: ActivityOf<"OauthGrant">,
-	{ id, label, user_id, client_id, scoped_organizations }: Named,
-	trigger: Record<string, unknown> = {},
+	grant: Named,
+	trigger?: Record<string, unknown>,
 ) =>
-	(scoped_organizations.length > 0
-		? scoped_organizations.map((uuid) => organizationId(uuid))
-		: [currentOrganization(user_id)]
-	).map((organization) => ({
-		activity,
-		scope: "OauthGrant" as const,
-		item_id: id,
-		name: label,
-		user_id,
-		organization,
-		project: null,
-		trigger: { client_id, ...trigger },
-	}));
+	(grant.scoped_organizations.length > 0
+		? grant.scoped_organizations.map((uuid) => organizationId(uuid))
+		: [currentOrganization(grant.user_id)]
+	).map((organization) => ({ ...entryOf(activity, grant, trigger), organization }));
 
 /**
  * Ends a grant: none of its tokens work from the next request on. Of several requests at the same

@@ -16,7 +16,7 @@ export default {
 			id: "previewAppRequest",
 			summary: "Describe the request of an app",
 			description:
-				"Checks the request of an app, and returns what to show to the person. The service fetches the document about the app from `client_id`.",
+				"Checks the request of an app, and returns what to show to the person. If the app isn't registered, the service fetches the document about it from `client_id`.",
 			errors: { invalid_input: INVALID },
 		},
 		"POST /": {
@@ -37,7 +37,7 @@ export default {
 
 const REQUEST = {
 	response_type: "Always `code`.",
-	client_id: "The URL of the document about the app.",
+	client_id: "The URL of the document about the app, or the id of an app that is registered.",
 	redirect_uri:
 		"Where the app continues. It must be one of the app's, except for the port of a program on your computer.",
 	code_challenge: "The SHA-256 of the app's secret for this request, in base64url (PKCE).",
@@ -61,9 +61,12 @@ describe(approval, {
 });
 
 describe(AppRequest, {
-	client_id: "The URL of the document about the app.",
+	client_id: "The URL of the document about the app, or the id of an app that is registered.",
 	client_name: "What the app calls itself. Anyone can choose any name.",
-	client_host: "The host of the app's document, whose owner is responsible for the app.",
+	client_host:
+		"The host of the app's document, whose owner is responsible for the app; null for an app without a document.",
+	client_organization:
+		"The name of the organization of yours that registered the app; null for an app with a document.",
 	redirect_host: "The host at which the app continues; null for a program on your computer.",
 	audience: "What the tokens are for: `api` or `mcp`.",
 	scopes: "The permissions that the app asks for.",

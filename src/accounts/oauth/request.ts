@@ -3,8 +3,9 @@ import { scopes as known } from "../../access/scopes.ts";
 import type { Tenant } from "../../access/tenant.ts";
 import { invalid } from "../../http/errors.ts";
 import { isLoopback } from "../../http/origins.ts";
-import { findClient, isSameRedirect } from "./clients.ts";
+import { findClient, selectRegistered } from "./clients.ts";
 import { audienceOf, issuerOf, type Service } from "./issuer.ts";
+import { isSameRedirect } from "./redirect_uris.ts";
 import type { AppRequest, Request } from "./shape.ts";
 
 /** The scopes of a request that names none: everything can be read. */
@@ -29,12 +30,17 @@ function audienceIn(service: Service, resource: string | undefined) {
 /**
  * Checks the request of an app. All errors are shown to the person, and none are sent to the app: a
  * request that nobody has allowed must not lead the browser anywhere.
+ * @param registered as in `findClient`
  * @throws 400
  */
-export async function check(service: Service, request: Request) {
+export async function check(
+	service: Service,
+	request: Request,
+	registered: Parameters<typeof findClient>[2],
+) {
 	const audience = audienceIn(service, request.resource);
 	const scopes = scopesIn(request.scope);
-	const client = await findClient(service.env, request.client_id);
+	const client = await findClient(service.env, request.client_id, registered);
 	if (!client.redirect_uris.some((uri) => isSameRedirect(uri, request.redirect_uri)))
 		throw invalid("redirect_uri", "The address that the app wants to continue at isn't its own.");
 	return { client, audience, scopes };
@@ -57,13 +63,17 @@ export async function preview(
 	tenant: Tenant,
 	request: Request,
 ): Promise<z.infer<typeof AppRequest>> {
-	await tenant.read();
-	const { client, audience, scopes } = await check(tenant, request);
+	const { client_id } = request;
+	const [[registered]] = await tenant.read(
+		selectRegistered(tenant.db, client_id, tenant.key.user_id),
+	);
+	const { client, audience, scopes } = await check(tenant, request, registered);
 	const redirect = new URL(request.redirect_uri);
 	return {
-		client_id: client.client_id,
+		client_id,
 		client_name: client.name,
 		client_host: client.host,
+		client_organization: client.organization,
 		redirect_host: isLoopback(redirect) || redirect.protocol !== "https:" ? null : redirect.host,
 		audience,
 		scopes,

@@ -50,8 +50,17 @@ function endIn(fields: FormData) {
 const Who = ({ app }: { app: AppRequest }) => (
 	<>
 		<p>
-			An app of <strong>{app.client_host}</strong> asks for access to your account {me.value?.email}
-			. It calls itself “{app.client_name}”. Allow it only if you were just using it.
+			{app.client_host === null ? (
+				<>
+					An app that the organization <strong>{app.client_organization}</strong> has registered
+				</>
+			) : (
+				<>
+					An app of <strong>{app.client_host}</strong>
+				</>
+			)}{" "}
+			asks for access to your account {me.value?.email}. It calls itself “{app.client_name}”. Allow
+			it only if you were just using it.
 		</p>
 		<p>
 			{app.redirect_host === null ? (
