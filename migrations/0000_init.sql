@@ -656,6 +656,14 @@ CREATE TABLE `oauth_refresh_tokens` (
 	FOREIGN KEY (`key_id`) REFERENCES `personal_api_keys`(`id`) ON UPDATE no action ON DELETE cascade
 ) WITHOUT ROWID;
 --> statement-breakpoint
+CREATE TABLE `oauth_device_requests` (
+	`user_code_hash` text PRIMARY KEY NOT NULL,
+	`device_code_hash` text NOT NULL,
+	`request` text NOT NULL,
+	`is_denied` integer DEFAULT false NOT NULL,
+	`expires_at` text NOT NULL
+) WITHOUT ROWID;
+--> statement-breakpoint
 CREATE TABLE `oauth_clients` (
 	`id` text PRIMARY KEY NOT NULL,
 	`organization_id` integer NOT NULL,

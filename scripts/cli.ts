@@ -38,6 +38,7 @@ const GROUPS: Record<string, string> = {
 	keys: "personalApiKeys",
 	"app-requests": "appRequests",
 	"oauth-clients": "oauthClients",
+	"device-requests": "deviceRequests",
 	"scim-tokens": "scimTokens",
 	"scim-groups": "scimGroups",
 	"scim-requests": "scimRequests",

@@ -41,6 +41,7 @@ const acceptance = async () => (await import("./accounts/invites/routes.ts")).ac
 const apiKeys = async () =>
 	(await import("./accounts/personal_api_keys/routes.ts")).default(caller);
 const auditStreams = () => import("./activity/audit_streams/routes.ts");
+const deviceRequests = () => import("./accounts/oauth/device_routes.ts");
 const notifications = () => import("./activity/notifications/routes.ts");
 const oauthClients = () => import("./accounts/oauth_clients/routes.ts");
 const plugins = () => import("./plugins/plugins/routes.ts");
@@ -83,6 +84,7 @@ export const families = [
 	user("/users/:uuid/passkeys", "user", () => import("./accounts/passkeys/routes.ts")),
 	user("/personal_api_keys", "personal_api_key", apiKeys),
 	user("/app_requests", "personal_api_key", () => import("./accounts/oauth/routes.ts")),
+	user("/device_requests", "personal_api_key", deviceRequests),
 ] as const satisfies Family[];
 
 /** Routes that need no key. */

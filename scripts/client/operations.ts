@@ -24,6 +24,7 @@ const OTHER_RESOURCES: Record<string, string> = {
 	SignIn: "signIn",
 	Session: "sessions",
 	AppRequest: "appRequests",
+	DeviceRequest: "deviceRequests",
 	Service: "service",
 	Health: "health",
 };

@@ -7,6 +7,7 @@ import invites, {
 	pageOperations,
 } from "../../src/accounts/invites/openapi.ts";
 import members from "../../src/accounts/members/openapi.ts";
+import devices from "../../src/accounts/oauth/device_openapi.ts";
 import apps from "../../src/accounts/oauth/openapi.ts";
 import oauthClients from "../../src/accounts/oauth_clients/openapi.ts";
 import organizations from "../../src/accounts/organizations/openapi.ts";
@@ -73,6 +74,7 @@ export const texts: Texts = {
 	"/api/users/:uuid/passkeys": passkeys,
 	"/api/personal_api_keys": apiKeys.ofCaller,
 	"/api/app_requests": apps,
+	"/api/device_requests": devices,
 	"/": service,
 	"/api/invites": acceptanceOperations,
 	"/api/sign_in": signIn,

@@ -112,3 +112,74 @@ inBrowser("allowing an app", (open) => {
 		await plain.getByText("The app's request is incomplete.").waitFor();
 	});
 });
+
+/** What the command line gets that shows a code, and how it gets tokens. */
+async function newDevice() {
+	const issuer = new URL(inject("console").url);
+	const as = await oauth.processDiscoveryResponse(
+		issuer,
+		await oauth.discoveryRequest(issuer, { algorithm: "oauth2", ...insecure }),
+	);
+	const client = { client_id: "tenantry-cli" };
+	const none = oauth.None();
+	const scope = { scope: "project:write user:read" };
+	const device = await oauth.processDeviceAuthorizationResponse(
+		as,
+		client,
+		await oauth.deviceAuthorizationRequest(as, client, none, scope, insecure),
+	);
+	const poll = async () =>
+		oauth.processDeviceCodeResponse(
+			as,
+			client,
+			await oauth.deviceCodeGrantRequest(as, client, none, device.device_code, insecure),
+		);
+	const { pathname, search } = new URL(device.verification_uri_complete ?? "");
+	return {
+		...device,
+		path: new URL(device.verification_uri).pathname,
+		link: pathname + search,
+		poll,
+	};
+}
+
+inBrowser("allowing a device", (open) => {
+	test("asks for the code, warns, and gives the device what the person leaves", async () => {
+		const { organization } = await newOrganization("Devices Ltd");
+		const { path, user_code, poll } = await newDevice();
+		const page = await open(path);
+		await page.getByText("Continue only if you started this yourself just now").waitFor();
+		await checkLooks(page, "device code");
+		const code = page.getByLabel("The code on the device");
+		await code.fill("bcdf-bcdf");
+		await button(page, "Continue").click();
+		await page.getByText("No device is waiting with this code.").waitFor();
+		await code.fill(user_code.toLowerCase().replace("-", ""));
+		await button(page, "Continue").click();
+		await page.getByText("It calls itself “Tenantry command line”").waitFor();
+		await page.getByText("Continue only if you started this yourself just now").waitFor();
+		await page.getByLabel("Projects: Read").check();
+		await page.getByLabel("Where").selectOption({ label: "Devices Ltd" });
+		await button(page, "Allow").click();
+		await page.getByText("The device has access.").waitFor();
+		const { access_token, scope } = await poll();
+		expect(scope).toBe("project:read user:read");
+		const { results } = await clientOf(access_token).projects.list();
+		expect(new Set(results.map((project) => project.organization))).toEqual(
+			new Set([organization.id]),
+		);
+	});
+
+	test("fills in the code of a link but still asks, and denies for good", async () => {
+		const { link, poll } = await newDevice();
+		const page = await open(link);
+		await button(page, "Continue").click();
+		await button(page, "Cancel").click();
+		await page.getByText("The device gets no access.").waitFor();
+		await expect(poll()).rejects.toMatchObject({ error: "access_denied" });
+		const again = await open(link);
+		await button(again, "Continue").click();
+		await again.getByText("No device is waiting with this code.").waitFor();
+		expect(await button(again, "Allow").count()).toBe(0);
+	});
+});

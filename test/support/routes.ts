@@ -44,6 +44,13 @@ const accountKeys = route(
 const clients = route("/api/organizations/:organization_id/oauth_clients");
 const appRequests = route("/api/app_requests");
 
+const deviceRequests = route("/api/device_requests");
+
+/** A code that no device shows. */
+const USER_CODE = { user_code: "BCDF-GHJK" };
+
+const SCOPES = { scopes: ["personal_api_key:read"] };
+
 /** A request of an app that doesn't exist. */
 const APP_REQUEST = {
 	response_type: "code",
@@ -51,7 +58,6 @@ const APP_REQUEST = {
 	redirect_uri: "x",
 	code_challenge: "x".repeat(43),
 	code_challenge_method: "S256",
-	scopes: ["personal_api_key:read"],
 };
 
 /** The routes of API keys, those of the user or of a service account. */
@@ -281,7 +287,10 @@ const added: Route[] = [
 	passkeys("PATCH", "/:id", "user:write", () => ({ name: "Renamed" })),
 	{ ...passkeys("POST", "/:id/remove", "user:write", () => ({ code: "lost" })), fails: 400 },
 	...keeping(keys, "personal_api_key"),
-	{ ...appRequests("POST", "", "personal_api_key:write", () => APP_REQUEST), fails: 400 },
+	{
+		...appRequests("POST", "", "personal_api_key:write", () => ({ ...APP_REQUEST, ...SCOPES })),
+		fails: 400,
+	},
 	{ ...appRequests("POST", "/preview", "personal_api_key:write", () => APP_REQUEST), fails: 400 },
 	clients("GET", "", "organization:read"),
 	clients("POST", "", "organization:write", () => ({
@@ -291,6 +300,14 @@ const added: Route[] = [
 	clients("GET", "/:id", "organization:read"),
 	clients("PATCH", "/:id", "organization:write", () => ({ name: "Renamed" })),
 	clients("DELETE", "/:id", "organization:write"),
+	{
+		...deviceRequests("POST", "", "personal_api_key:write", () => ({ ...USER_CODE, ...SCOPES })),
+		fails: 400,
+	},
+	...["/preview", "/deny"].map((path) => ({
+		...deviceRequests("POST", path, "personal_api_key:write", () => USER_CODE),
+		fails: 400,
+	})),
 	accounts("GET", "", "organization_member:read"),
 	accounts("POST", "", "organization_member:write", ({ project }) => ({
 		name: "New",

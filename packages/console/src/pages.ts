@@ -74,6 +74,7 @@ export const organizationPages: Pages = [
 export const ownPages: Pages = [
 	["/console/new", lazy(() => import("./pages/overview/new.tsx"))],
 	["/console/oauth", lazy(() => import("./pages/oauth/consent.tsx"))],
+	["/console/device", lazy(() => import("./pages/oauth/device.tsx"))],
 	["/console/accept", lazy(() => import("./pages/sign_in/accept.tsx"))],
 	["/console/account", lazy(() => import("./pages/sign_in/account.tsx"))],
 	["/console/keys", lazy(() => import("./pages/keys/own_keys.tsx"))],

@@ -1,11 +1,12 @@
 import { sql } from "drizzle-orm";
+import type { BatchResponse } from "drizzle-orm/batch";
 import type * as z from "zod";
 import { retry } from "../../access/retry.ts";
 import { grants } from "../../access/scopes.ts";
 import type { Tenant } from "../../access/tenant.ts";
 import { digest, newToken } from "../../auth/keys.ts";
 import { assertExists, assertThat } from "../../db/assertion.ts";
-import { oauthClients, oauthCodes } from "../../db/schema/oauth.ts";
+import { type Approval, oauthClients, oauthCodes } from "../../db/schema/oauth.ts";
 import { forbidden, invalid } from "../../http/errors.ts";
 import {
 	assertMayGrant,
@@ -18,19 +19,81 @@ import {
 	toSql,
 } from "../personal_api_keys/grants.ts";
 import { appAllowed, canWrite, tellCaller } from "../users/mails.ts";
-import { isStill, selectRegistered } from "./clients.ts";
-import { check, urlWith } from "./request.ts";
-import type { AppResponse, approval as Body } from "./shape.ts";
+import { isStill } from "./clients.ts";
+import { type Asked, check, selectAsking, urlWith } from "./request.ts";
+import type { AppResponse, approval as Body, Choice } from "./shape.ts";
 import { codeExpiry } from "./tokens.ts";
 
 /** Returns the access that the person gives. */
-const accessIn = (body: z.infer<typeof Body>): Grants => ({
-	scopes: body.scopes,
-	scoped_organizations: body.scoped_organizations ?? [],
-	scoped_projects: body.scoped_projects ?? [],
+const accessIn = (choice: Choice): Grants => ({
+	scopes: choice.scopes,
+	scoped_organizations: choice.scoped_organizations ?? [],
+	scoped_projects: choice.scoped_projects ?? [],
 	allowed_ips: [],
-	expires_at: body.ends_at ?? null,
+	expires_at: choice.ends_at ?? null,
 });
+
+const ownerOf = ({ key }: Tenant) => ({
+	user_id: sql<number>`${key.user_id}`,
+	isServiceAccount: false,
+});
+
+/** The queries on which `checkChoice` decides. */
+export const selectForChoice = (tenant: Tenant, choice: Choice) =>
+	[
+		...restrictions(tenant, ownerOf(tenant), choice),
+		selectStrict(tenant, ownerOf(tenant), toSql(accessIn(choice))),
+	] as const;
+
+type Answers = BatchResponse<ReturnType<typeof selectForChoice>>;
+
+/** @throws 400 if the person can't give this access; 403 if the key in use has less */
+export async function checkChoice(
+	tenant: Tenant,
+	choice: Choice,
+	[organizations, projects, [strict]]: Answers,
+) {
+	if (tenant.caller.is_service_account) throw forbidden("Only people can allow apps.");
+	await assertMayGrant(tenant, accessIn(choice));
+	checkRestrictions("scoped_organizations", choice.scoped_organizations, organizations);
+	checkRestrictions("scoped_projects", choice.scoped_projects, projects);
+	checkExpiry(accessIn(choice).expires_at, strict, "ends_at");
+}
+
+/** How the app exchanges what it is allowed: the code, and what else it has to prove. */
+type Code = Pick<typeof oauthCodes.$inferInsert, "hash" | "expires_at"> &
+	Pick<Approval, "redirect_uri" | "code_challenge">;
+
+/**
+ * Stores what the person allows, which the app then exchanges for tokens.
+ * @param more a check and a change of the same write
+ * @throws 400 if it is more than the app asks for
+ */
+export async function store(
+	tenant: Tenant,
+	choice: Choice,
+	{ client, audience, scopes }: Asked,
+	{ hash, expires_at, ...proof }: Code,
+	more: Parameters<Tenant["write"]>[0] = {},
+) {
+	const { expires_at: ends_at, allowed_ips: _, ...access } = accessIn(choice);
+	if (!access.scopes.every((scope) => grants(scopes, scope)))
+		throw invalid("scopes", "The app doesn't ask for all of these scopes.");
+	const approval = {
+		...{ client_id: client.client_id, client_name: client.name, audience },
+		...{ ...proof, ...access, ends_at },
+	};
+	const { user_id } = tenant.key;
+	const isAllowed = mayLast(tenant, ownerOf(tenant), accessIn(choice));
+	await tenant.write({
+		checks: [assertThat(tenant.db, isAllowed, "is_current"), ...(more.checks ?? [])],
+		changes: [
+			...(more.changes ?? []),
+			tenant.db.insert(oauthCodes).values({ hash, user_id, expires_at, approval }),
+		],
+	});
+	if (canWrite(access)) tellCaller(tenant, appAllowed(client, access.scopes));
+}
 
 /**
  * Allows an app what it asks for, or a part of it. The app gets a code, which it exchanges for
@@ -40,46 +103,21 @@ const accessIn = (body: z.infer<typeof Body>): Grants => ({
  */
 export const approve = (tenant: Tenant, body: z.infer<typeof Body>) =>
 	retry(async (): Promise<z.infer<typeof AppResponse>> => {
-		const owner = { user_id: sql<number>`${tenant.key.user_id}`, isServiceAccount: false };
-		const access = accessIn(body);
-		const [organizations, projects, [strict], [registered]] = await tenant.read(
-			...restrictions(tenant, owner, body),
-			selectStrict(tenant, owner, toSql(access)),
-			selectRegistered(tenant.db, body.client_id, tenant.key.user_id),
+		const [[registered], ...answers] = await tenant.read(
+			selectAsking(tenant, body),
+			...selectForChoice(tenant, body),
 		);
-		if (tenant.caller.is_service_account) throw forbidden("Only people can allow apps.");
-		await assertMayGrant(tenant, access);
-		checkRestrictions("scoped_organizations", body.scoped_organizations, organizations);
-		checkRestrictions("scoped_projects", body.scoped_projects, projects);
-		checkExpiry(access.expires_at, strict, "ends_at");
-		const { client, audience, scopes } = await check(tenant, body, registered);
-		if (!access.scopes.every((scope) => grants(scopes, scope)))
-			throw invalid("scopes", "The app doesn't ask for all of these scopes.");
+		await checkChoice(tenant, body, answers);
+		const asked = await check(tenant, body, registered);
+		const isRegistered = registered && assertExists(tenant.db, oauthClients, isStill(registered));
+		const { redirect_uri, code_challenge } = body;
 		const code = newToken();
-		await tenant.write({
-			checks: [
-				assertThat(tenant.db, mayLast(tenant, owner, access), "is_current"),
-				...(registered ? [assertExists(tenant.db, oauthClients, isStill(registered))] : []),
-			],
-			changes: [
-				tenant.db.insert(oauthCodes).values({
-					hash: await digest(code),
-					user_id: tenant.key.user_id,
-					expires_at: codeExpiry(),
-					approval: {
-						client_id: client.client_id,
-						client_name: client.name,
-						redirect_uri: body.redirect_uri,
-						code_challenge: body.code_challenge,
-						audience,
-						scopes: access.scopes,
-						scoped_organizations: access.scoped_organizations,
-						scoped_projects: access.scoped_projects,
-						ends_at: access.expires_at,
-					},
-				}),
-			],
-		});
-		if (canWrite(access)) tellCaller(tenant, appAllowed(client, access.scopes));
+		await store(
+			tenant,
+			body,
+			asked,
+			{ hash: await digest(code), expires_at: codeExpiry(), redirect_uri, code_challenge },
+			{ checks: isRegistered ? [isRegistered] : [] },
+		);
 		return { redirect_url: urlWith(tenant, body, { code }) };
 	});

@@ -2,13 +2,13 @@ import { inArray, lt } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
 import { deleteOlderThan } from "../../db/client.ts";
 import { iso } from "../../db/now.ts";
-import { oauthCodes, oauthRefreshTokens } from "../../db/schema/oauth.ts";
+import { oauthCodes, oauthDeviceRequests, oauthRefreshTokens } from "../../db/schema/oauth.ts";
 import { personalApiKeys } from "../../db/schema/personal_api_keys.ts";
 import { HOUR_MS } from "../../lib/durations.ts";
 
 /**
- * Deletes grants that no token can use any more, and codes. Used codes are kept for an hour, because
- * a second use ends the grant. Both tables are read completely: an index by time would cost a
+ * Deletes grants that no token can use any more, codes, and requests of devices. Used codes are kept for an hour, because
+ * a second use ends the grant. The tables are read completely: an index by time would cost a
  * written row for each refresh.
  */
 export async function deleteOld({ DB }: Env, at: number) {
@@ -19,8 +19,11 @@ export async function deleteOld({ DB }: Env, at: number) {
 		.from(oauthRefreshTokens)
 		.where(lt(expires_at, iso(at)))
 		.limit(10_000);
+	const devices = oauthDeviceRequests;
+	const old = iso(at - HOUR_MS);
 	await db.batch([
 		db.delete(personalApiKeys).where(inArray(personalApiKeys.id, over)),
-		deleteOlderThan(db, oauthCodes, oauthCodes.hash, oauthCodes.expires_at, iso(at - HOUR_MS)),
+		deleteOlderThan(db, oauthCodes, oauthCodes.hash, oauthCodes.expires_at, old),
+		deleteOlderThan(db, devices, devices.user_code_hash, devices.expires_at, old),
 	]);
 }

@@ -1,4 +1,4 @@
-import { and, eq, type SQL, sql } from "drizzle-orm";
+import { and, eq, sql } from "drizzle-orm";
 import * as z from "zod";
 import { aliased, type Database } from "../../db/client.ts";
 import { members } from "../../db/schema/members.ts";
@@ -9,7 +9,9 @@ import { name } from "../../http/fields.ts";
 import { allowsPrivate } from "../../outbound/dns/reach.ts";
 import { reason } from "../../outbound/reason.ts";
 import { sender } from "../../outbound/send.ts";
+import { issuerOf, type Service } from "./issuer.ts";
 import { isRedirectUri, MAX_REDIRECT_URIS, MAX_URI_CHARACTERS } from "./redirect_uris.ts";
+import { DEVICE_GRANT } from "./tokens.ts";
 
 /*
  * Apps publish a document about themselves at the URL that is their client id
@@ -25,17 +27,15 @@ export type Client = {
 	/** The name of the organization that registered the app; null for others. */
 	organization: string | null;
 	redirect_uris: string[];
+	/** How the app gets tokens. */
+	grant_types: string[];
 };
 
-/** SQL condition on `oauth_clients`: the user belongs to the organization that registered the app. */
-const isOpenTo = (user_id: number) => sql`exists (select 1 from ${members}
-  where ${members.organization_id} = ${oauthClients.organization_id} and ${members.user_id} = ${user_id})`;
-
 /**
- * Selects the app that is registered with this id. No row for an app with a document.
- * @param user_id only an app that this user can allow
+ * Selects the app that is registered with this id, if the user belongs to the organization that
+ * registered it. No row for an app with a document.
  */
-export const selectRegistered = (db: Database, client_id: string, user_id?: number) =>
+export const selectRegistered = (db: Database, client_id: string, user_id: number) =>
 	db
 		.select({
 			client_id: oauthClients.id,
@@ -46,13 +46,17 @@ export const selectRegistered = (db: Database, client_id: string, user_id?: numb
 		.from(oauthClients)
 		.innerJoin(organizations, eq(organizations.id, oauthClients.organization_id))
 		.where(
-			and(eq(oauthClients.id, client_id), user_id === undefined ? undefined : isOpenTo(user_id)),
+			and(
+				eq(oauthClients.id, client_id),
+				sql`exists (select 1 from ${members}
+					where ${members.organization_id} = ${organizations.id} and ${members.user_id} = ${user_id})`,
+			),
 		);
 
 type Registered = Awaited<ReturnType<typeof selectRegistered>>[number];
 
 /** SQL condition on `oauth_clients`: the app is still registered as it was read. */
-export const isStill = ({ client_id, redirect_uris }: Registered): SQL | undefined =>
+export const isStill = ({ client_id, redirect_uris }: Registered) =>
 	and(eq(oauthClients.id, client_id), eq(oauthClients.redirect_uris, redirect_uris));
 
 /** How long an app's host may take to respond. */
@@ -75,7 +79,16 @@ const Document = z.object({
 		.min(1)
 		.max(MAX_REDIRECT_URIS),
 	token_endpoint_auth_method: z.literal("none").optional(),
+	grant_types: z.array(z.string().max(100)).max(20).default(["authorization_code"]),
 });
+
+/** The command line (packages/cli), which is part of the service. */
+const COMMAND_LINE = {
+	client_id: "tenantry-cli",
+	name: "Tenantry command line",
+	redirect_uris: ["http://127.0.0.1/callback"],
+	grant_types: ["authorization_code", DEVICE_GRANT],
+};
 
 /** @param why without quotation marks */
 const badClient = (why: string) => invalid("client_id", `The app can't be identified: ${why}`);
@@ -125,24 +138,23 @@ async function findDocument(env: Env, client_id: string): Promise<Client> {
 		const headers = { "cache-control": `max-age=${MAX_AGE_SECONDS}` };
 		await cache.put(client_id, new Response(text, { headers }));
 	}
-	const { client_name = url.host, redirect_uris } = data;
-	return {
-		client_id,
-		name: client_name.slice(0, MAX_NAME_CHARACTERS),
-		host: url.host,
-		organization: null,
-		redirect_uris,
-	};
+	const { client_name = url.host, redirect_uris, grant_types } = data;
+	const shown = client_name.slice(0, MAX_NAME_CHARACTERS);
+	return { client_id, name: shown, host: url.host, organization: null, redirect_uris, grant_types };
 }
 
 /**
- * Returns the app with this client id. Its document is fetched from its host, or was in the last
- * minutes.
+ * Returns the app with this client id. A document about it is fetched from its host, or was in the
+ * last minutes.
  * @param registered the row of `selectRegistered`, if there is one
  * @throws 400 if the app isn't registered, and has no document about itself
  */
-export const findClient = async (
-	env: Env,
+export async function findClient(
+	service: Service,
 	client_id: string,
-	registered: Registered | undefined,
-): Promise<Client> => (registered ? { ...registered, host: null } : findDocument(env, client_id));
+	registered?: Registered,
+): Promise<Client> {
+	if (registered) return { ...registered, host: null, grant_types: ["authorization_code"] };
+	if (client_id !== COMMAND_LINE.client_id) return findDocument(service.env, client_id);
+	return { ...COMMAND_LINE, host: new URL(issuerOf(service)).host, organization: null };
+}

@@ -1,13 +1,16 @@
 import { router } from "../../http/router.ts";
+import { authorizeDevice, exchangeDeviceCode } from "./device.ts";
 import { asOauthErrors, OauthError } from "./errors.ts";
 import { exchange } from "./exchange.ts";
 import { readForm } from "./form.ts";
 import { introspect, revoke } from "./inspect.ts";
 import { refresh } from "./refresh.ts";
+import { DEVICE_GRANT } from "./tokens.ts";
 
 const GRANT_TYPES = new Map([
 	["authorization_code", exchange],
 	["refresh_token", refresh],
+	[DEVICE_GRANT, exchangeDeviceCode],
 ]);
 
 /** The endpoints that apps call (docs/oauth.md). */
@@ -15,6 +18,7 @@ export default router()
 	// A page of the console, so that the person can sign in first.
 	.get("/authorize", (c) => c.redirect(`/console/oauth${new URL(c.req.url).search}`, 303))
 	.use("*", asOauthErrors)
+	.post("/device_authorization", async (c) => c.json(await authorizeDevice(c, await readForm(c))))
 	.post("/token", async (c) => {
 		const form = await readForm(c);
 		const grant = GRANT_TYPES.get(form.required("grant_type"));

@@ -6,7 +6,7 @@ import { commit } from "../../access/unit_of_work.ts";
 import { countFailure } from "../../auth/addresses.ts";
 import { ACCESS_TOKEN, cache, digest, evict, newKey, toRecord } from "../../auth/keys.ts";
 import { assertExists } from "../../db/assertion.ts";
-import { type Connected, inList, runBatch } from "../../db/client.ts";
+import { type Connected, type Database, inList, runBatch } from "../../db/client.ts";
 import { now } from "../../db/now.ts";
 import { type Approval, oauthCodes, oauthRefreshTokens } from "../../db/schema/oauth.ts";
 import { personalApiKeys } from "../../db/schema/personal_api_keys.ts";
@@ -18,18 +18,33 @@ import { toBase64url } from "../../lib/base64url.ts";
 import { OauthError } from "./errors.ts";
 import type { Form } from "./form.ts";
 import { end, entriesOf, type Grant, selectGrants } from "./grants.ts";
-import { audienceOf } from "./issuer.ts";
+import { checkResource } from "./issuer.ts";
 import { respond } from "./respond.ts";
 import { accessExpiry, newRefreshToken, refreshExpiry } from "./tokens.ts";
 
 /** How many grants a user can have. Another one ends the oldest. */
 const MAX_GRANTS = 50;
 
-const invalidCode = () =>
+type Code = typeof oauthCodes.$inferSelect;
+
+export const invalidCode = () =>
 	new OauthError(
 		"invalid_grant",
 		"The code is unknown, has expired, was used before, or belongs to another request.",
 	);
+
+/** Selects a code of an active person, and the person's grants. */
+export const selectCode = (db: Database, hash: string) => ({
+	codes: db
+		.select(getTableColumns(oauthCodes))
+		.from(oauthCodes)
+		.innerJoin(users, and(eq(users.id, oauthCodes.user_id), eq(users.is_active, true)))
+		.where(eq(oauthCodes.hash, hash)),
+	grants: selectGrants(
+		db,
+		sql`${personalApiKeys.user_id} = (select user_id from oauth_codes where hash = ${hash})`,
+	),
+});
 
 /**
  * Exchanges a code for the first tokens of a grant (RFC 6749, section 4.1.3). Of several requests
@@ -39,35 +54,30 @@ export const exchange = (c: Context<App>, form: Form) =>
 	retry(async () => {
 		const { db } = connect(c);
 		const hash = await digest(form.required("code"));
-		const { codes, grants } = await runBatch(db, {
-			codes: db
-				.select(getTableColumns(oauthCodes))
-				.from(oauthCodes)
-				.innerJoin(users, and(eq(users.id, oauthCodes.user_id), eq(users.is_active, true)))
-				.where(eq(oauthCodes.hash, hash)),
-			grants: selectGrants(
-				db,
-				sql`${personalApiKeys.user_id} = (select user_id from oauth_codes where hash = ${hash})`,
-			),
-		});
+		const { codes, grants } = await runBatch(db, selectCode(db, hash));
 		const [code] = codes;
 		if (!code || !(await isAskedFor(c, form, code.approval)))
 			throw await countFailure(c, invalidCode());
-		const made = grants.find(({ id }) => id === code.key_id);
-		if (made) await end(c, db, made, "code_reused");
-		if (code.key_id !== null || code.expires_at <= now())
-			throw await countFailure(c, invalidCode());
-		return write(c, db, code, grants.slice(0, Math.max(0, grants.length - MAX_GRANTS + 1)));
+		return useCode(c, db, code, grants);
 	});
+
+/**
+ * Makes the grant of a code. A second use of the code ends the grant.
+ * @param grants the person's, the oldest first
+ */
+export async function useCode(c: Context<App>, db: Connected, code: Code, grants: Grant[]) {
+	const made = grants.find(({ id }) => id === code.key_id);
+	if (made) await end(c, db, made, "code_reused");
+	if (code.key_id !== null || code.expires_at <= now()) throw await countFailure(c, invalidCode());
+	return write(c, db, code, grants.slice(0, Math.max(0, grants.length - MAX_GRANTS + 1)));
+}
 
 /** Whether the request is by the program that asked for the code, for the same resource. */
 async function isAskedFor({ env, req }: Context<App>, form: Form, approval: Approval) {
 	const verifier = new TextEncoder().encode(form.required("code_verifier"));
 	const challenge = toBase64url(new Uint8Array(await crypto.subtle.digest("SHA-256", verifier)));
-	const resource = form.optional("resource");
 	const redirect_uri = form.optional("redirect_uri") ?? approval.redirect_uri;
-	if (resource !== undefined && audienceOf({ env, url: req.url }, resource) !== approval.audience)
-		throw new OauthError("invalid_target", "The person has allowed another resource.");
+	checkResource({ env, url: req.url }, form, approval);
 	return (
 		challenge === approval.code_challenge &&
 		form.required("client_id") === approval.client_id &&
@@ -79,7 +89,7 @@ async function isAskedFor({ env, req }: Context<App>, form: Form, approval: Appr
 async function write(
 	c: Context<App>,
 	db: Connected,
-	{ hash, user_id, approval }: typeof oauthCodes.$inferSelect,
+	{ hash, user_id, approval }: Code,
 	removed: Grant[],
 ) {
 	const { client_name: label, client_id, audience, ends_at, ...rest } = approval;

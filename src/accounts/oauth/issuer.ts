@@ -1,6 +1,8 @@
 import type { Context } from "hono";
 import { AUDIENCES, type Audience } from "../../auth/audience.ts";
 import type { App } from "../../env.ts";
+import { OauthError } from "./errors.ts";
+import type { Form } from "./form.ts";
 
 /** The base URLs of this service: where its pages are, and where the request came. */
 export type Service = Pick<Context<App>, "env"> & { url: string };
@@ -22,4 +24,11 @@ export function audienceOf(service: Service, resource: string): Audience | undef
 		return undefined;
 	const path = asked.href.slice(asked.origin.length).replace(/\/$/, "");
 	return AUDIENCES.find((audience) => path === `/${audience}`);
+}
+
+/** @throws OauthError if the app names another resource than the one that it was allowed */
+export function checkResource(service: Service, form: Form, { audience }: { audience: unknown }) {
+	const resource = form.optional("resource");
+	if (resource !== undefined && audienceOf(service, resource) !== audience)
+		throw new OauthError("invalid_target", "The person has allowed another resource.");
 }

@@ -35,9 +35,11 @@ export default {
 	},
 } satisfies OpenApi<typeof apps>;
 
+const CLIENT_ID = "The URL of the document about the app, or the id of an app that is registered.";
+
 const REQUEST = {
 	response_type: "Always `code`.",
-	client_id: "The URL of the document about the app, or the id of an app that is registered.",
+	client_id: CLIENT_ID,
 	redirect_uri:
 		"Where the app continues. It must be one of the app's, except for the port of a program on your computer.",
 	code_challenge: "The SHA-256 of the app's secret for this request, in base64url (PKCE).",
@@ -50,26 +52,33 @@ const REQUEST = {
 
 describe(request, REQUEST);
 
-describe(approval, {
-	...REQUEST,
+/** What a person allows. */
+export const APPROVAL = {
 	scopes: "The permissions that the app gets, at most those in `scope`. At least one.",
 	scoped_organizations:
 		"The ids of the organizations that the app can access. An empty list, the default, means all of yours.",
 	scoped_projects:
 		"The integer ids of the projects that the app can access. An empty list, the default, means all that you can see.",
 	ends_at: "When the access ends; null, the default, for when it isn't used for 30 days.",
-});
+};
 
-describe(AppRequest, {
-	client_id: "The URL of the document about the app, or the id of an app that is registered.",
+describe(approval, { ...REQUEST, ...APPROVAL });
+
+/** What an app asks for. */
+export const REQUESTED = {
+	client_id: CLIENT_ID,
 	client_name: "What the app calls itself. Anyone can choose any name.",
 	client_host:
 		"The host of the app's document, whose owner is responsible for the app; null for an app without a document.",
 	client_organization:
-		"The name of the organization of yours that registered the app; null for an app with a document.",
-	redirect_host: "The host at which the app continues; null for a program on your computer.",
+		"The name of the organization that registered the app; null for an app with a document.",
 	audience: "What the tokens are for: `api` or `mcp`.",
 	scopes: "The permissions that the app asks for.",
+};
+
+describe(AppRequest, {
+	...REQUESTED,
+	redirect_host: "The host at which the app continues; null for a program on your computer.",
 	cancel_url: "Where the browser goes if the person doesn't allow the app.",
 });
 

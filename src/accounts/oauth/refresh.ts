@@ -16,7 +16,7 @@ import { orNotFound } from "../../http/errors.ts";
 import { OauthError } from "./errors.ts";
 import type { Form } from "./form.ts";
 import { end, findByToken, type Grant } from "./grants.ts";
-import { audienceOf } from "./issuer.ts";
+import { checkResource } from "./issuer.ts";
 import { respond } from "./respond.ts";
 import { accessExpiry, newRefreshToken, readRefreshToken, refreshExpiry } from "./tokens.ts";
 
@@ -48,9 +48,7 @@ export const refresh = (c: Context<App>, form: Form) =>
 
 /** @throws OauthError if the app asks for more than it was granted, or for another resource */
 function checkWishes({ env, req }: Context<App>, form: Form, { audience, scopes }: Grant) {
-	const resource = form.optional("resource");
-	if (resource !== undefined && audienceOf({ env, url: req.url }, resource) !== audience)
-		throw new OauthError("invalid_target", "The person has allowed another resource.");
+	checkResource({ env, url: req.url }, form, { audience });
 	const wanted = form.optional("scope")?.split(" ") ?? [];
 	if (!wanted.every((scope) => includes(scopes, scope)))
 		throw new OauthError("invalid_scope", "The person hasn't allowed all of these scopes.");

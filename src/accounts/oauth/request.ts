@@ -3,10 +3,13 @@ import { scopes as known } from "../../access/scopes.ts";
 import type { Tenant } from "../../access/tenant.ts";
 import { invalid } from "../../http/errors.ts";
 import { isLoopback } from "../../http/origins.ts";
-import { findClient, selectRegistered } from "./clients.ts";
+import { type Client, findClient, selectRegistered } from "./clients.ts";
 import { audienceOf, issuerOf, type Service } from "./issuer.ts";
 import { isSameRedirect } from "./redirect_uris.ts";
 import type { AppRequest, Request } from "./shape.ts";
+
+/** What an app asks for. */
+export type Asked = { client: Client; audience: string; scopes: string[] };
 
 /** The scopes of a request that names none: everything can be read. */
 const DEFAULT = known.filter((scope) => scope.endsWith(":read"));
@@ -21,26 +24,45 @@ function scopesIn(scope: string | undefined) {
 }
 
 /** @throws 400 if the resource isn't one of this service. Without one, the app asks for the API. */
-function audienceIn(service: Service, resource: string | undefined) {
+export function audienceIn(service: Service, resource: string | undefined) {
 	const audience = resource === undefined ? "api" : audienceOf(service, resource);
 	if (!audience) throw invalid("resource", "The app asks for a token of another service.");
 	return audience;
 }
 
+type Registered = Parameters<typeof findClient>[2];
+
+/**
+ * Finds the app that asks, and the scopes that it asks for.
+ * @param registered as in `findClient`
+ * @throws 400
+ */
+export async function identify(
+	service: Service,
+	request: Pick<Request, "client_id" | "scope">,
+	registered?: Registered,
+) {
+	const scopes = scopesIn(request.scope);
+	return { client: await findClient(service, request.client_id, registered), scopes };
+}
+
+/** Selects the app that asks, if it is registered. */
+export const selectAsking = ({ db, key }: Tenant, { client_id }: Request) =>
+	selectRegistered(db, client_id, key.user_id);
+
 /**
  * Checks the request of an app. All errors are shown to the person, and none are sent to the app: a
  * request that nobody has allowed must not lead the browser anywhere.
- * @param registered as in `findClient`
+ * @param registered the row of `selectAsking`, if there is one
  * @throws 400
  */
 export async function check(
 	service: Service,
 	request: Request,
-	registered: Parameters<typeof findClient>[2],
-) {
+	registered: Registered,
+): Promise<Asked> {
 	const audience = audienceIn(service, request.resource);
-	const scopes = scopesIn(request.scope);
-	const client = await findClient(service.env, request.client_id, registered);
+	const { client, scopes } = await identify(service, request, registered);
 	if (!client.redirect_uris.some((uri) => isSameRedirect(uri, request.redirect_uri)))
 		throw invalid("redirect_uri", "The address that the app wants to continue at isn't its own.");
 	return { client, audience, scopes };
@@ -58,25 +80,27 @@ export function urlWith(
 	return url.href;
 }
 
+/** What the person has to know about who asks for what. */
+export const describe = ({ client, audience, scopes }: Asked) => ({
+	client_id: client.client_id,
+	client_name: client.name,
+	client_host: client.host,
+	client_organization: client.organization,
+	audience,
+	scopes,
+});
+
 /** Returns what the person has to know to decide. Writes nothing. */
 export async function preview(
 	tenant: Tenant,
 	request: Request,
 ): Promise<z.infer<typeof AppRequest>> {
-	const { client_id } = request;
-	const [[registered]] = await tenant.read(
-		selectRegistered(tenant.db, client_id, tenant.key.user_id),
-	);
-	const { client, audience, scopes } = await check(tenant, request, registered);
+	const [[registered]] = await tenant.read(selectAsking(tenant, request));
+	const asked = await check(tenant, request, registered);
 	const redirect = new URL(request.redirect_uri);
 	return {
-		client_id,
-		client_name: client.name,
-		client_host: client.host,
-		client_organization: client.organization,
+		...describe(asked),
 		redirect_host: isLoopback(redirect) || redirect.protocol !== "https:" ? null : redirect.host,
-		audience,
-		scopes,
 		cancel_url: urlWith(tenant, request, { error: "access_denied" }),
 	};
 }

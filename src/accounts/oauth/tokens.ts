@@ -4,8 +4,14 @@ import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../lib/durations.ts";
 
 /* The lifetimes and forms of tokens (docs/internals/decisions/0017-grants-are-keys.md). */
 
+/** The grant type of devices (RFC 8628, section 3.4). */
+export const DEVICE_GRANT = "urn:ietf:params:oauth:grant-type:device_code";
+
 /** An authorization code (RFC 6749, section 4.1.2, allows ten times as much). */
 const CODE_MS = MINUTE_MS;
+
+/** How long a device waits for the person, and then may take to fetch its tokens. */
+export const DEVICE_CODE_MS = 10 * MINUTE_MS;
 
 const ACCESS_TOKEN_MS = HOUR_MS;
 
@@ -19,6 +25,7 @@ const after = (ms: number, ends_at: string | null) => {
 };
 
 export const codeExpiry = () => after(CODE_MS, null);
+export const deviceCodeExpiry = () => after(DEVICE_CODE_MS, null);
 export const accessExpiry = (ends_at: string | null) => after(ACCESS_TOKEN_MS, ends_at);
 export const refreshExpiry = (ends_at: string | null) => after(REFRESH_TOKEN_MS, ends_at);
 

@@ -1,5 +1,5 @@
 import { index, integer, sqliteTable, text } from "drizzle-orm/sqlite-core";
-import { created_at, id, list, map } from "./columns.ts";
+import { boolean, created_at, id, list, map } from "./columns.ts";
 import { organizations } from "./organizations.ts";
 import { personalApiKeys } from "./personal_api_keys.ts";
 
@@ -7,9 +7,10 @@ import { personalApiKeys } from "./personal_api_keys.ts";
 export type Approval = {
 	client_id: string;
 	client_name: string;
-	redirect_uri: string;
-	/** The SHA-256 of the PKCE verifier, in base64url (RFC 7636, section 4.2). */
-	code_challenge: string;
+	/** null for a device. */
+	redirect_uri: string | null;
+	/** The SHA-256 of the PKCE verifier, in base64url (RFC 7636, section 4.2); null for a device. */
+	code_challenge: string | null;
 	audience: string;
 	scopes: string[];
 	scoped_organizations: string[];
@@ -18,9 +19,9 @@ export type Approval = {
 	ends_at: string | null;
 };
 
-/** Authorization codes. Rows are deleted after an hour. */
+/** Codes for what a person has allowed. Rows are deleted an hour after they expire. */
 export const oauthCodes = sqliteTable("oauth_codes", {
-	/** SHA-256 of the code, hex. The code itself isn't stored. */
+	/** SHA-256, hex, of the authorization code or the device code. The code itself isn't stored. */
 	hash: text().primaryKey(),
 	user_id: integer().notNull(),
 	approval: map<Approval>(),
@@ -41,6 +42,23 @@ export const oauthRefreshTokens = sqliteTable("oauth_refresh_tokens", {
 	expires_at: text().notNull(),
 	/** As in `Approval`. */
 	ends_at: text(),
+});
+
+/** What a device asks for (docs/oauth.md#devices). */
+export type DeviceRequest = { client_id: string; scope?: string | undefined; audience: string };
+
+/**
+ * Requests of devices that wait for the decision of a person. Allowing one moves it to
+ * `oauth_codes`. Rows are deleted an hour after they expire.
+ */
+export const oauthDeviceRequests = sqliteTable("oauth_device_requests", {
+	/** SHA-256, hex, of the code that the person enters. */
+	user_code_hash: text().primaryKey(),
+	/** SHA-256, hex, of the code that the device exchanges for tokens. */
+	device_code_hash: text().notNull(),
+	request: map<DeviceRequest>(),
+	is_denied: boolean().notNull().default(false),
+	expires_at: text().notNull(),
 });
 
 /** Apps that don't publish a document about themselves. The id is their `client_id`. */

@@ -15,13 +15,12 @@ import {
 	MCP,
 	newApp,
 	preview,
+	rejected,
 	request,
 	resource,
 	send,
 	server,
 } from "./support.ts";
-
-const rejected = (attr: string, code = "invalid_input") => ({ status: 400, body: { code, attr } });
 
 test("a client that knows only a resource finds how to get a token", async () => {
 	const as = await server();

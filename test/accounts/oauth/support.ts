@@ -10,16 +10,16 @@ const ORIGIN = "https://app.tenantry.test";
 export const API = `${ORIGIN}/api`;
 export const MCP = `${ORIGIN}/mcp`;
 
-/** Sends a request that isn't in the OpenAPI document, from an address of its own. */
+/** Sends a request that isn't in the OpenAPI document, by default from an address of its own. */
 export const send = (method: string, url: string, body?: BodyInit, headers?: HeadersInit) => {
 	const sent = new Headers(headers);
-	sent.set("cf-connecting-ip", v7());
+	if (!sent.has("cf-connecting-ip")) sent.set("cf-connecting-ip", v7());
 	const init = { method, headers: sent, redirect: "manual", ...(body && { body }) } as const;
 	return exports.default.fetch(new Request(new URL(url, ORIGIN), init));
 };
 
 /** Lets the client library call the worker. */
-const options = {
+export const options = {
 	[oauth.customFetch]: (
 		url: string,
 		{ method, headers, body }: oauth.CustomFetchOptions<string, URLSearchParams | unknown>,
@@ -166,3 +166,9 @@ export const statusWith = async (key: string) =>
 
 /** What the client library throws for an error of the protocol. */
 export const fails = (error: string) => ({ name: "ResponseBodyError", error });
+
+/** A 400 about a field. */
+export const rejected = (attr: string, code = "invalid_input") => ({
+	status: 400,
+	body: { code, attr },
+});
