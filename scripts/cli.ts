@@ -36,6 +36,8 @@ const GROUPS: Record<string, string> = {
 	"sign-in-tests": "signInTests",
 	identities: "identities",
 	keys: "personalApiKeys",
+	apps: "oauthGrants",
+	"organization-apps": "organizationOauthGrants",
 	"app-requests": "appRequests",
 	"device-requests": "deviceRequests",
 	"scim-tokens": "scimTokens",

@@ -34,6 +34,7 @@ export const ROWS_WRITTEN: Record<string, number> = {
 	"DELETE /api/organizations/:organization_id/members/:user__uuid": 6,
 	"PATCH /api/organizations/:organization_id/members/:user__uuid": 5,
 	"PATCH /api/organizations/:organization_id/notifications": 5,
+	"DELETE /api/organizations/:organization_id/oauth_grants/:id": 5,
 	"POST /api/organizations/:organization_id/pipeline_destinations": 6,
 	"DELETE /api/organizations/:organization_id/pipeline_destinations/:id": 4,
 	"PATCH /api/organizations/:organization_id/pipeline_destinations/:id": 4,
@@ -98,4 +99,5 @@ export const ROWS_WRITTEN: Record<string, number> = {
 	"POST /api/users/:uuid/sessions/end_others": 4,
 	"DELETE /api/users/:uuid/sessions/:id": 4,
 	"DELETE /api/users/:uuid/identities/:id": 5,
+	"DELETE /api/users/:uuid/oauth_grants/:id": 5,
 };
