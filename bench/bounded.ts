@@ -16,6 +16,7 @@ export const LIMITS = {
 	/** Not a maximum, as for sessions: one for each way to sign in. */
 	identities: 5,
 	sessions: 50,
+	grants: 50,
 	scimTokens: 2,
 	scimGroups: 1_000,
 	scimRequests: 200,
@@ -40,7 +41,8 @@ const TABLES = {
 	scimGroups: 25,
 	scimRequests: 26,
 	domain: 27,
-	clients: 28,
+	grants: 28,
+	clients: 29,
 };
 
 /** Returns the id of the first row of a table. */
@@ -56,7 +58,7 @@ export const DOMAIN = first("domain");
 const FIRST_ACCOUNT = 1_000_000;
 
 /** Returns the columns of keys of a user. Requests of the benchmark don't use these keys. */
-const keys = (table: "keys" | "accountKeys" | "sessions", user: number): Columns => ({
+const keys = (table: "keys" | "accountKeys" | "sessions" | "grants", user: number): Columns => ({
 	id: id(TABLES[table]),
 	user_id: user,
 	label: TEXT,
@@ -138,6 +140,25 @@ const SIGN_ON: [table: string, columns: Columns, rows: number][] = [
 			expires_at: "'2999-01-01T00:00:00.000Z'",
 		},
 		LIMITS.sessions,
+	],
+	[
+		"personal_api_keys",
+		{
+			...keys("grants", OWNERS.signOn),
+			client_id: "'https://notes.example.org/app'",
+			audience: "'api'",
+		},
+		LIMITS.grants,
+	],
+	[
+		"oauth_refresh_tokens",
+		{
+			key_id: id(TABLES.grants),
+			family: "''",
+			hash: "''",
+			expires_at: "'2999-01-01T00:00:00.000Z'",
+		},
+		LIMITS.grants,
 	],
 	[
 		"domains",

@@ -162,6 +162,8 @@ export const LISTS: Record<string, List> = {
 	listPersonalApiKeys: { owner: "keys", limit: LIMITS.keys },
 	listPasskeys: { owner: "signOn", limit: LIMITS.passkeys },
 	listIdentities: { owner: "signOn", limit: LIMITS.identities },
+	listOauthGrants: { owner: "signOn", limit: LIMITS.grants },
+	listOrganizationOauthGrants: { owner: "signOn", limit: LIMITS.grants },
 	listSessions: { owner: "signOn", limit: LIMITS.sessions },
 	listScimTokens: { owner: "signOn", limit: LIMITS.scimTokens },
 	listScimGroups: { owner: "signOn", limit: LIMITS.scimGroups },

@@ -36,6 +36,8 @@ const GROUPS: Record<string, string> = {
 	"sign-in-tests": "signInTests",
 	identities: "identities",
 	keys: "personalApiKeys",
+	apps: "oauthGrants",
+	"organization-apps": "organizationOauthGrants",
 	"app-requests": "appRequests",
 	"oauth-clients": "oauthClients",
 	"device-requests": "deviceRequests",

@@ -42,6 +42,8 @@ const apiKeys = async () =>
 	(await import("./accounts/personal_api_keys/routes.ts")).default(caller);
 const auditStreams = () => import("./activity/audit_streams/routes.ts");
 const deviceRequests = () => import("./accounts/oauth/device_routes.ts");
+const grantsInOrganization = async () =>
+	(await import("./accounts/oauth_grants/routes.ts")).inOrganization;
 const notifications = () => import("./activity/notifications/routes.ts");
 const oauthClients = () => import("./accounts/oauth_clients/routes.ts");
 const plugins = () => import("./plugins/plugins/routes.ts");
@@ -59,6 +61,7 @@ export const families = [
 	organization("/invites", "organization_member", () => import("./accounts/invites/routes.ts")),
 	organization("/members", "organization_member", () => import("./accounts/members/routes.ts")),
 	organization("/oauth_clients", "organization", oauthClients),
+	organization("/oauth_grants", "organization_member", grantsInOrganization),
 	organization("/service_accounts", "organization_member", serviceAccounts),
 	account("/keys", "organization_member", () => import("./accounts/service_accounts/keys.ts")),
 	organizationProjects("", "project", () => import("./accounts/projects/routes.ts")),
@@ -79,6 +82,7 @@ export const families = [
 	project("/activity_log", "activity_log", () => import("./activity/activity_log/routes.ts")),
 	user("/users", "user", () => import("./accounts/users/routes.ts")),
 	user("/users/:uuid/sessions", "user", () => import("./accounts/sessions/routes.ts")),
+	user("/users/:uuid/oauth_grants", "user", () => import("./accounts/oauth_grants/routes.ts")),
 	user("/users/:uuid/identities", "user", () => import("./accounts/identities/routes.ts")),
 	user("/users/:uuid/two_factor", "user", () => import("./accounts/two_factor/routes.ts")),
 	user("/users/:uuid/passkeys", "user", () => import("./accounts/passkeys/routes.ts")),

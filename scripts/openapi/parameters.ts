@@ -45,6 +45,7 @@ const IDS: Record<string, [schema: Json, description: string]> = {
 	projects: [PROJECT, "The project's id, or `@current` for your current one."],
 	personal_api_keys: [uuidOr("@current"), "The key's id, or `@current` for the one in use."],
 	sessions: [UUID, "The session's id."],
+	oauth_grants: [UUID, "The id of the access."],
 	service_accounts: [UUID, "The service account's id."],
 	keys: [UUID, "The key's id."],
 	batch_exports: [UUID, "The export's id."],

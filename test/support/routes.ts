@@ -37,6 +37,7 @@ const signInTest = route("/api/organizations/:organization_id/domains/:domain_id
 const twoFactor = route("/api/users/:uuid/two_factor");
 const passkeys = route("/api/users/:uuid/passkeys");
 const accounts = route("/api/organizations/:organization_id/service_accounts");
+const grants = route("/api/organizations/:organization_id/oauth_grants");
 const accountKeys = route(
 	"/api/organizations/:organization_id/service_accounts/:service_account_id/keys",
 );
@@ -49,6 +50,7 @@ const deviceRequests = route("/api/device_requests");
 /** A code that no device shows. */
 const USER_CODE = { user_code: "BCDF-GHJK" };
 
+/** At most what the key of a test has that has only the scope of the route. */
 const SCOPES = { scopes: ["personal_api_key:read"] };
 
 /** A request of an app that doesn't exist. */
@@ -262,6 +264,8 @@ const added: Route[] = [
 	sessions("GET", "", "user:read"),
 	sessions("POST", "/end_others", "user:write"),
 	sessions("DELETE", "/:id", "user:write"),
+	route("/api/users/:uuid/oauth_grants")("GET", "", "user:read"),
+	route("/api/users/:uuid/oauth_grants")("DELETE", "/:id", "user:write"),
 	route("/api/users/:uuid/identities")("GET", "", "user:read"),
 	route("/api/users/:uuid/identities")("DELETE", "/:id", "user:write"),
 	{ ...signInTest("POST", "", "organization:write", () => ({ method: "oidc" })), fails: 400 },
@@ -308,6 +312,8 @@ const added: Route[] = [
 		...deviceRequests("POST", path, "personal_api_key:write", () => USER_CODE),
 		fails: 400,
 	})),
+	grants("GET", "", "organization_member:read"),
+	grants("DELETE", "/:id", "organization_member:write"),
 	accounts("GET", "", "organization_member:read"),
 	accounts("POST", "", "organization_member:write", ({ project }) => ({
 		name: "New",
@@ -383,6 +389,7 @@ export function subject(path: string, world: World) {
 		"/invites": world.invite,
 		"/passkeys": world.passkey,
 		"/sessions": world.session,
+		"/oauth_grants": world.oauth_grant,
 		"/personal_api_keys": world.key_id,
 		"/projects": world.project,
 		"/api/organizations": world.id,

@@ -37,6 +37,7 @@ export const ROWS_WRITTEN: Record<string, number> = {
 	"POST /api/organizations/:organization_id/oauth_clients": 5,
 	"DELETE /api/organizations/:organization_id/oauth_clients/:id": 4,
 	"PATCH /api/organizations/:organization_id/oauth_clients/:id": 4,
+	"DELETE /api/organizations/:organization_id/oauth_grants/:id": 5,
 	"POST /api/organizations/:organization_id/pipeline_destinations": 6,
 	"DELETE /api/organizations/:organization_id/pipeline_destinations/:id": 4,
 	"PATCH /api/organizations/:organization_id/pipeline_destinations/:id": 4,
@@ -101,4 +102,5 @@ export const ROWS_WRITTEN: Record<string, number> = {
 	"POST /api/users/:uuid/sessions/end_others": 4,
 	"DELETE /api/users/:uuid/sessions/:id": 4,
 	"DELETE /api/users/:uuid/identities/:id": 5,
+	"DELETE /api/users/:uuid/oauth_grants/:id": 5,
 };

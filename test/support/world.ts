@@ -22,7 +22,7 @@ import { domains } from "../../src/db/schema/domains.ts";
 import { identities } from "../../src/db/schema/identities.ts";
 import { invites } from "../../src/db/schema/invites.ts";
 import { members } from "../../src/db/schema/members.ts";
-import { oauthClients } from "../../src/db/schema/oauth.ts";
+import { oauthClients, oauthRefreshTokens } from "../../src/db/schema/oauth.ts";
 import { passkeys } from "../../src/db/schema/passkeys.ts";
 import { personalApiKeys } from "../../src/db/schema/personal_api_keys.ts";
 import { pluginConfigs } from "../../src/db/schema/plugin_configs.ts";
@@ -319,6 +319,20 @@ export const addBackfills = (
 	...backfills: Parameters<typeof insertBackfills>[1]
 ) => db.batch(insertBackfills(batch_export, backfills));
 
+/** Returns statements that give an app access to what a user can do. */
+export const insertGrant = (user_id: number, id: string, key: object = {}) =>
+	[
+		db.insert(personalApiKeys).values({
+			...{ id, user_id, label: "Notes", hash: v7(), mask_value: "", scopes: ["project:read"] },
+			client_id: "https://notes.example/app",
+			audience: "api",
+			...key,
+		}),
+		db
+			.insert(oauthRefreshTokens)
+			.values({ key_id: id, family: "", hash: "", expires_at: "2999-01-01T00:00:00.000Z" }),
+	] as const;
+
 /** Creates a tenant with an object for every parameter in the routes' paths. */
 export async function furnished() {
 	const home = await world();
@@ -326,7 +340,7 @@ export async function furnished() {
 	const [key_id, domain, invite, webhook, delivery] = [v7(), v7(), v7(), v7(), v7()];
 	const account = await serviceAccount(home);
 	const account_key = v7();
-	const [passkey, session] = [v7(), v7()];
+	const [passkey, session, oauth_grant] = [v7(), v7(), v7()];
 	const [batch_export, backfill, run, ended_run] = [v7(), v7(), v7(), v7()];
 	const [audit_stream, client] = [v7(), v7()];
 	const [scim_token, scim_group] = [v7(), v7()];
@@ -368,6 +382,7 @@ export async function furnished() {
 			expires_at: "2999-01-01T00:00:00.000Z",
 			session: { method: "mail", connection: null, address: null, user_agent: null },
 		}),
+		...insertGrant(home.owner.id, oauth_grant),
 		db.insert(personalApiKeys).values({
 			id: key_id,
 			user_id: home.owner.id,
@@ -524,6 +539,7 @@ export async function furnished() {
 		key_id,
 		passkey,
 		session,
+		oauth_grant,
 		account: account.id,
 		account_key,
 		domain,

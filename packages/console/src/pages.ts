@@ -1,5 +1,6 @@
 /** THE PAGE TABLE: all pages of the console. A page is loaded when it is first opened. */
 import {
+	AppWindow,
 	Bell,
 	Blocks,
 	Bot,
@@ -60,6 +61,7 @@ export const organizationPages: Pages = [
 	["/service_accounts", lazy(() => import("./pages/keys/accounts.tsx"))],
 	["/service_accounts/:account", ServiceAccount],
 	["/service_accounts/:account/*", ServiceAccount],
+	["/apps", lazy(() => import("./pages/oauth/apps.tsx"))],
 	["/webhooks", lazy(() => import("./pages/events/webhooks.tsx"))],
 	["/webhooks/new", lazy(() => import("./pages/events/new_webhook.tsx"))],
 	["/webhooks/:id", lazy(() => import("./pages/events/webhook.tsx"))],
@@ -110,6 +112,7 @@ export const MENU: readonly (readonly [group: string, entries: readonly Entry[]]
 		"Security",
 		[
 			["service_accounts", "Service accounts", Bot],
+			["apps", "Apps", AppWindow],
 			["webhooks", "Webhooks", Webhook],
 			["activity", "Activity", History],
 			["audit_streams", "Audit streams", ShieldCheck],

@@ -11,6 +11,7 @@ import { oauthRefreshTokens } from "../../db/schema/oauth.ts";
 import { personalApiKeys } from "../../db/schema/personal_api_keys.ts";
 import { users } from "../../db/schema/users.ts";
 import type { App } from "../../env.ts";
+import { userColumns } from "../users/shape.ts";
 import { readRefreshToken } from "./tokens.ts";
 
 /* Grants: the keys of apps. */
@@ -18,17 +19,21 @@ import { readRefreshToken } from "./tokens.ts";
 /** SQL condition on `personal_api_keys`: the key is an app's. */
 export const isGrant = (where: SQL) => and(where, isNotNull(personalApiKeys.client_id));
 
-/** Selects grants of active users, with their refresh tokens. */
-export const selectGrants = (db: Database, where: SQL) =>
+/** Selects keys of active users that have a refresh token, with it. */
+export const select = (db: Database) =>
 	db
 		.select({
 			id: personalApiKeys.id,
-			user_id: personalApiKeys.user_id,
-			user_uuid: aliased(users.uuid, "user_uuid"),
+			// `userColumns` has another `user_id`.
+			user_id: aliased(personalApiKeys.user_id, "owner_id"),
+			user: userColumns,
 			label: personalApiKeys.label,
 			hash: personalApiKeys.hash,
 			scopes: personalApiKeys.scopes,
 			scoped_organizations: personalApiKeys.scoped_organizations,
+			scoped_projects: personalApiKeys.scoped_projects,
+			created_at: personalApiKeys.created_at,
+			last_used_at: personalApiKeys.last_used_at,
 			expires_at: personalApiKeys.expires_at,
 			client_id: personalApiKeys.client_id,
 			audience: personalApiKeys.audience,
@@ -39,9 +44,11 @@ export const selectGrants = (db: Database, where: SQL) =>
 		})
 		.from(personalApiKeys)
 		.innerJoin(users, and(eq(users.id, personalApiKeys.user_id), eq(users.is_active, true)))
-		.innerJoin(oauthRefreshTokens, eq(oauthRefreshTokens.key_id, personalApiKeys.id))
-		.where(isGrant(where))
-		.orderBy(personalApiKeys.id);
+		.innerJoin(oauthRefreshTokens, eq(oauthRefreshTokens.key_id, personalApiKeys.id));
+
+/** Selects grants of active users, the oldest first. */
+export const selectGrants = (db: Database, where: SQL) =>
+	select(db).where(isGrant(where)).orderBy(personalApiKeys.id);
 
 export type Grant = Awaited<ReturnType<typeof selectGrants>>[number];
 
@@ -68,10 +75,11 @@ export async function findByToken(db: Connected, token: string): Promise<Found |
 
 type Named = Pick<Grant, "id" | "label" | "user_id" | "client_id" | "scoped_organizations">;
 
-/** Returns an entry of a grant, without its organization. */
+/** Returns an entry of a grant for the log of an organization. */
 export const entryOf = (
 	activity: ActivityOf<"OauthGrant">,
 	{ id, label, user_id, client_id }: Omit<Named, "scoped_organizations">,
+	organization: number | SQL<number>,
 	trigger: Record<string, unknown> = {},
 ) => ({
 	activity,
@@ -79,6 +87,7 @@ export const entryOf = (
 	item_id: id,
 	name: label,
 	user_id,
+	organization,
 	project: null,
 	trigger: { client_id, ...trigger },
 });
@@ -95,7 +104,7 @@ export const entriesOf = (
 	(grant.scoped_organizations.length > 0
 		? grant.scoped_organizations.map((uuid) => organizationId(uuid))
 		: [currentOrganization(grant.user_id)]
-	).map((organization) => ({ ...entryOf(activity, grant, trigger), organization }));
+	).map((organization) => entryOf(activity, grant, organization, trigger));
 
 /**
  * Ends a grant: none of its tokens work from the next request on. Of several requests at the same

@@ -52,7 +52,7 @@ export async function introspect(c: Context<App>, form: Form) {
 		client_id,
 		...(kind === "access" && { token_type: "Bearer" }),
 		exp: Math.floor(Date.parse(expires_at) / 1000),
-		sub: grant.user_uuid,
+		sub: grant.user.uuid,
 		...(audience && { aud: resourceOf(service, audience) }),
 		iss: issuerOf(service),
 	};

@@ -34,8 +34,7 @@ type Ending = Awaited<ReturnType<typeof selectEnding>>;
 /** Returns the entries of the grants for the log. */
 export const entriesOf = (grants: Ending) =>
 	grants.flatMap(({ organizations, ...grant }) =>
-		organizations.map((organization) => ({
-			...entryOf("revoked", grant, { job: "app_deleted" }),
-			organization,
-		})),
+		organizations.map((organization) =>
+			entryOf("revoked", grant, organization, { job: "app_deleted" }),
+		),
 	);

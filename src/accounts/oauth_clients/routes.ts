@@ -6,7 +6,7 @@ import { created, noContent, ok, paginated, router } from "../../http/router.ts"
 import * as clients from "./queries.ts";
 import { create, OauthClient, update } from "./shape.ts";
 
-/** docs/oauth.md#apps-of-an-organization */
+/** docs/oauth.md#registered-apps */
 export default router()
 	.use("*", atLeast(ADMIN))
 	.get("/", paginated(OauthClient), async (c) => c.json(await clients.list(c.var.tenant, page(c))))

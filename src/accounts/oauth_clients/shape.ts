@@ -3,7 +3,7 @@ import { name, set, text, timestamp } from "../../http/fields.ts";
 import { MAX_NAME_CHARACTERS } from "../oauth/clients.ts";
 import { isRedirectUri, MAX_REDIRECT_URIS, MAX_URI_CHARACTERS } from "../oauth/redirect_uris.ts";
 
-/** docs/oauth.md#apps-of-an-organization */
+/** docs/oauth.md#registered-apps */
 export const OauthClient = z
 	.object({
 		id: z.guid(),

@@ -91,6 +91,13 @@ export const appAllowed = ({ name, host, organization }: App, scopes: string[]):
 	text: `The app "${singleLine(name)}" of ${host ?? singleLine(organization ?? "")} ${mayDo(scopes)}.`,
 });
 
+/** An admin has ended the access of an app. */
+export const appEnded = (name: string, organization: string): Change => ({
+	kind: "key",
+	subject: "The access of an app to your Tenantry account has ended",
+	text: `An admin of the organization "${singleLine(organization)}" has ended the access of the app "${singleLine(name)}".`,
+});
+
 type Identity = { connection: string; email: string };
 
 export const identityLinked = ({ connection, email }: Identity): Change => ({
