@@ -11,6 +11,7 @@ export const LIMITS = {
 	webhooks: 20,
 	deliveries: 100,
 	accounts: 1_000,
+	clients: 1_000,
 	trustedIssuers: 1_000,
 	passkeys: 20,
 	/** Not a maximum, as for sessions: one for each way to sign in. */
@@ -42,7 +43,8 @@ const TABLES = {
 	scimRequests: 26,
 	domain: 27,
 	grants: 28,
-	trustedIssuers: 29,
+	clients: 29,
+	trustedIssuers: 30,
 };
 
 /** Returns the id of the first row of a table. */
@@ -264,6 +266,17 @@ export const BOUNDED: [table: string, columns: Columns, rows: number][] = [
 			deliveries: `iif(i = 0, '${JSON.stringify(DELIVERIES)}', '[]')`,
 		},
 		LIMITS.webhooks,
+	],
+	[
+		"oauth_clients",
+		{
+			id: id(TABLES.clients),
+			organization_id: OWNERS.accounts,
+			name: TEXT,
+			redirect_uris: `'${JSON.stringify(["https://app.example.org/callback"])}'`,
+			created_at: TIME,
+		},
+		LIMITS.clients,
 	],
 	[
 		"users",

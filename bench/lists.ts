@@ -115,6 +115,7 @@ export const LISTS: Record<string, List> = {
 		most: ["search=person", "updated_after=2001-01-01", "order=joined_at"],
 	},
 	listServiceAccounts: { owner: "accounts", limit: LIMITS.accounts },
+	listOauthClients: { owner: "accounts", limit: LIMITS.clients },
 	listServiceAccountKeys: { owner: "accounts", limit: LIMITS.keys },
 	listTrustedIssuers: { owner: "accounts", limit: LIMITS.trustedIssuers },
 	listServiceAccountKeyUsage: { owner: "accounts", limit: LIMITS.days, ids: { id: ACCOUNT_KEY } },

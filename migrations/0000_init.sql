@@ -664,6 +664,15 @@ CREATE TABLE `oauth_device_requests` (
 	`expires_at` text NOT NULL
 ) WITHOUT ROWID;
 --> statement-breakpoint
+CREATE TABLE `oauth_clients` (
+	`id` text PRIMARY KEY NOT NULL,
+	`organization_id` integer NOT NULL,
+	`name` text NOT NULL,
+	`redirect_uris` text DEFAULT '[]' NOT NULL,
+	`created_at` text NOT NULL,
+	FOREIGN KEY (`organization_id`) REFERENCES `organizations`(`id`) ON UPDATE no action ON DELETE cascade
+) WITHOUT ROWID;
+--> statement-breakpoint
 CREATE TABLE `trusted_issuers` (
 	`id` text PRIMARY KEY NOT NULL,
 	`organization_id` integer NOT NULL,
@@ -788,6 +797,10 @@ CREATE INDEX `scim_users_external` ON `scim_users` (`domain_id`,`external_id`);
 --> statement-breakpoint
 CREATE INDEX `domains_id` ON `domains` (`id`);
 --> statement-breakpoint
+CREATE INDEX `oauth_clients_organization` ON `oauth_clients` (`organization_id`,`id`);
+--> statement-breakpoint
+CREATE INDEX `personal_api_keys_client` ON `personal_api_keys` (`client_id`) WHERE client_id is not null;
+--> statement-breakpoint
 CREATE INDEX `trusted_issuers_account` ON `trusted_issuers` (`organization_id`,`service_account_id`,`id`);
 --> statement-breakpoint
 CREATE TRIGGER batch_export_runs_status AFTER UPDATE OF finished_at ON batch_export_runs
@@ -895,4 +908,9 @@ CREATE TRIGGER domains_delete AFTER DELETE ON domains BEGIN
   DELETE FROM scim_groups WHERE domain_id = old.id;
   DELETE FROM scim_group_members WHERE domain_id = old.id;
   DELETE FROM scim_requests WHERE domain_id = old.id;
+END;
+--> statement-breakpoint
+CREATE TRIGGER oauth_clients_delete AFTER DELETE ON oauth_clients BEGIN
+  DELETE FROM personal_api_keys WHERE client_id = old.id;
+  DELETE FROM oauth_codes WHERE approval ->> 'client_id' = old.id;
 END;

@@ -39,6 +39,7 @@ const GROUPS: Record<string, string> = {
 	apps: "oauthGrants",
 	"organization-apps": "organizationOauthGrants",
 	"app-requests": "appRequests",
+	"oauth-clients": "oauthClients",
 	"device-requests": "deviceRequests",
 	"scim-tokens": "scimTokens",
 	"scim-groups": "scimGroups",

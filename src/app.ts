@@ -45,6 +45,7 @@ const deviceRequests = () => import("./accounts/oauth/device_routes.ts");
 const grantsInOrganization = async () =>
 	(await import("./accounts/oauth_grants/routes.ts")).inOrganization;
 const notifications = () => import("./activity/notifications/routes.ts");
+const oauthClients = () => import("./accounts/oauth_clients/routes.ts");
 const plugins = () => import("./plugins/plugins/routes.ts");
 const signInTest = () => import("./accounts/sign_in_test/routes.ts");
 const scim = () => import("./accounts/scim/routes.ts");
@@ -60,6 +61,7 @@ export const families = [
 	organization("/domains/:domain_id/scim", "organization", scim),
 	organization("/invites", "organization_member", () => import("./accounts/invites/routes.ts")),
 	organization("/members", "organization_member", () => import("./accounts/members/routes.ts")),
+	organization("/oauth_clients", "organization", oauthClients),
 	organization("/oauth_grants", "organization_member", grantsInOrganization),
 	organization("/service_accounts", "organization_member", serviceAccounts),
 	account("/keys", "organization_member", () => import("./accounts/service_accounts/keys.ts")),

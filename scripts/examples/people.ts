@@ -213,6 +213,17 @@ export async function serviceAccounts({ record }: Recorder) {
 	await record("deleteServiceAccount", { parameters: ofAccount });
 }
 
+export async function oauthClients({ record, refuse }: Recorder) {
+	const body = { name: "Notes", redirect_uris: ["https://notes.example.com/callback"] };
+	const { id } = await record("createOauthClient", { body });
+	await refuse("createOauthClient", 400, { body: { ...body, redirect_uris: ["javascript:x"] } });
+	const parameters = { id: String(id) };
+	await record("getOauthClient", { parameters });
+	await record("updateOauthClient", { parameters, body: { name: "Team notes" } });
+	await record("listOauthClients");
+	await record("deleteOauthClient", { parameters });
+}
+
 export async function service({ record }: Recorder) {
 	await record("getService", { key: null });
 	await record("getHealth", { key: null });

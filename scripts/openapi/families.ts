@@ -9,6 +9,7 @@ import invites, {
 import members from "../../src/accounts/members/openapi.ts";
 import devices from "../../src/accounts/oauth/device_openapi.ts";
 import apps from "../../src/accounts/oauth/openapi.ts";
+import oauthClients from "../../src/accounts/oauth_clients/openapi.ts";
 import * as grants from "../../src/accounts/oauth_grants/openapi.ts";
 import organizations from "../../src/accounts/organizations/openapi.ts";
 import passkeys from "../../src/accounts/passkeys/openapi.ts";
@@ -48,6 +49,7 @@ export const texts: Texts = {
 	"/api/organizations/:organization_id/domains/:domain_id/scim": scim,
 	"/api/organizations/:organization_id/invites": invites,
 	"/api/organizations/:organization_id/members": members,
+	"/api/organizations/:organization_id/oauth_clients": oauthClients,
 	"/api/organizations/:organization_id/oauth_grants": grants.ofOrganization,
 	"/api/organizations/:organization_id/service_accounts": serviceAccounts,
 	"/api/organizations/:organization_id/service_accounts/:service_account_id/keys":

@@ -54,6 +54,7 @@ const IDS: Record<string, [schema: Json, description: string]> = {
 	domains: [UUID, "The domain's id."],
 	identities: [{ type: "string", minLength: 1 }, "The connection."],
 	invites: [UUID, "The invite's id."],
+	oauth_clients: [UUID, "The app's id."],
 	passkeys: [UUID, "The passkey's id."],
 	webhooks: [UUID, "The webhook's id."],
 	pipeline_destinations: [INTEGER, "The plugin's id."],

@@ -16,6 +16,7 @@ export const ACTIVITIES = {
 	Passkey: ["created", "updated", "deleted"],
 	Identity: ["created", "deleted"],
 	SignIn: ["failed", "break_glass_used"],
+	OauthClient: ["created", "updated", "deleted"],
 	OauthGrant: ["created", "revoked"],
 	ServiceAccount: ["created", "updated", "deleted"],
 	ServiceAccountKey: ["created", "updated", "rolled", "deleted"],

@@ -161,6 +161,10 @@ export async function populate(
 			),
 		},
 		"/domains": await createEach(`${base}/domains`, (i) => ({ domain: `fuzz-${i}.example.com` })),
+		"/oauth_clients": await createEach(`${base}/oauth_clients`, (i) => ({
+			name: `App ${i}`,
+			redirect_uris: ["https://app.example.com/callback"],
+		})),
 		"/invites": { used: [], spare: invites.map(({ id }) => id) },
 		"/pipeline_destinations": { used: [plugins.destination], spare: sparePlugins },
 		"/pipeline_frontend_apps": { used: [plugins.app], spare: sparePlugins },

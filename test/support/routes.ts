@@ -45,6 +45,7 @@ const trustedIssuers = route(
 	"/api/organizations/:organization_id/service_accounts/:service_account_id/trusted_issuers",
 );
 
+const clients = route("/api/organizations/:organization_id/oauth_clients");
 const appRequests = route("/api/app_requests");
 
 const deviceRequests = route("/api/device_requests");
@@ -298,6 +299,14 @@ const added: Route[] = [
 		fails: 400,
 	},
 	{ ...appRequests("POST", "/preview", "personal_api_key:write", () => APP_REQUEST), fails: 400 },
+	clients("GET", "", "organization:read"),
+	clients("POST", "", "organization:write", () => ({
+		name: "New",
+		redirect_uris: ["https://notes.example/callback"],
+	})),
+	clients("GET", "/:id", "organization:read"),
+	clients("PATCH", "/:id", "organization:write", () => ({ name: "Renamed" })),
+	clients("DELETE", "/:id", "organization:write"),
 	{
 		...deviceRequests("POST", "", "personal_api_key:write", () => ({ ...USER_CODE, ...SCOPES })),
 		fails: 400,
@@ -389,6 +398,7 @@ export function subject(path: string, world: World) {
 		"/batch_exports": world.batch_export,
 		"/identities": "github",
 		"/domains": world.domain,
+		"/oauth_clients": world.client,
 		"/webhooks": world.webhook,
 		"/invites": world.invite,
 		"/passkeys": world.passkey,

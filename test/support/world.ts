@@ -22,7 +22,7 @@ import { domains } from "../../src/db/schema/domains.ts";
 import { identities } from "../../src/db/schema/identities.ts";
 import { invites } from "../../src/db/schema/invites.ts";
 import { members } from "../../src/db/schema/members.ts";
-import { oauthRefreshTokens } from "../../src/db/schema/oauth.ts";
+import { oauthClients, oauthRefreshTokens } from "../../src/db/schema/oauth.ts";
 import { passkeys } from "../../src/db/schema/passkeys.ts";
 import { personalApiKeys } from "../../src/db/schema/personal_api_keys.ts";
 import { pluginConfigs } from "../../src/db/schema/plugin_configs.ts";
@@ -344,7 +344,7 @@ export async function furnished() {
 	const trusted_issuer = v7();
 	const [passkey, session, oauth_grant] = [v7(), v7(), v7()];
 	const [batch_export, backfill, run, ended_run] = [v7(), v7(), v7(), v7()];
-	const audit_stream = v7();
+	const [audit_stream, client] = [v7(), v7()];
 	const [scim_token, scim_group] = [v7(), v7()];
 	const ofBackfill = { backfill_id: backfill, by: "event" as const, ...LEASED };
 	const [event] = await db
@@ -407,6 +407,12 @@ export async function furnished() {
 			organization_id: organizationId(home.id),
 			domain: `${domain}.example.com`,
 			verification_challenge: newToken(),
+		}),
+		db.insert(oauthClients).values({
+			id: client,
+			organization_id: organizationId(home.id),
+			name: "Notes",
+			redirect_uris: ["https://notes.example/callback"],
 		}),
 		db.insert(identities).values({
 			connection: "github",
@@ -550,6 +556,7 @@ export async function furnished() {
 		account_key,
 		trusted_issuer,
 		domain,
+		client,
 		scim_token,
 		scim_group,
 		webhook,
