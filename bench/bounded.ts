@@ -12,6 +12,7 @@ export const LIMITS = {
 	deliveries: 100,
 	accounts: 1_000,
 	clients: 1_000,
+	trustedIssuers: 1_000,
 	passkeys: 20,
 	/** Not a maximum, as for sessions: one for each way to sign in. */
 	identities: 5,
@@ -43,6 +44,7 @@ const TABLES = {
 	domain: 27,
 	grants: 28,
 	clients: 29,
+	trustedIssuers: 30,
 };
 
 /** Returns the id of the first row of a table. */
@@ -314,5 +316,20 @@ export const BOUNDED: [table: string, columns: Columns, rows: number][] = [
 		LIMITS.accounts,
 	],
 	["personal_api_keys", keys("accountKeys", FIRST_ACCOUNT), LIMITS.keys],
+	[
+		"trusted_issuers",
+		{
+			id: id(TABLES.trustedIssuers),
+			organization_id: OWNERS.accounts,
+			service_account_id: `'${ACCOUNT}'`,
+			name: TEXT,
+			issuer: "'https://issuer.example.com'",
+			audience: "'https://tenantry.example.com'",
+			subject: "'repo:owner/repository:ref:refs/heads/main'",
+			scopes: `'["project:read"]'`,
+			created_at: TIME,
+		},
+		LIMITS.trustedIssuers,
+	],
 	["personal_api_key_days", days(ACCOUNT_KEY), LIMITS.days],
 ];

@@ -117,6 +117,7 @@ export const LISTS: Record<string, List> = {
 	listServiceAccounts: { owner: "accounts", limit: LIMITS.accounts },
 	listOauthClients: { owner: "accounts", limit: LIMITS.clients },
 	listServiceAccountKeys: { owner: "accounts", limit: LIMITS.keys },
+	listTrustedIssuers: { owner: "accounts", limit: LIMITS.trustedIssuers },
 	listServiceAccountKeyUsage: { owner: "accounts", limit: LIMITS.days, ids: { id: ACCOUNT_KEY } },
 	listOrganizationProjects: PROJECTS,
 	listActivity: ACTIVITY,

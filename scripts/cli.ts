@@ -46,6 +46,7 @@ const GROUPS: Record<string, string> = {
 	"scim-requests": "scimRequests",
 	"service-accounts": "serviceAccounts",
 	"service-account-keys": "serviceAccountKeys",
+	"trusted-issuers": "trustedIssuers",
 	service: "service",
 	health: "health",
 };

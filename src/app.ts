@@ -50,6 +50,7 @@ const plugins = () => import("./plugins/plugins/routes.ts");
 const signInTest = () => import("./accounts/sign_in_test/routes.ts");
 const scim = () => import("./accounts/scim/routes.ts");
 const serviceAccounts = () => import("./accounts/service_accounts/routes.ts");
+const trustedIssuers = () => import("./accounts/trusted_issuers/routes.ts");
 
 /** The families: path, object of the scopes, and routes. A path comes before those below it. */
 export const families = [
@@ -64,6 +65,7 @@ export const families = [
 	organization("/oauth_grants", "organization_member", grantsInOrganization),
 	organization("/service_accounts", "organization_member", serviceAccounts),
 	account("/keys", "organization_member", () => import("./accounts/service_accounts/keys.ts")),
+	account("/trusted_issuers", "organization_member", trustedIssuers),
 	organizationProjects("", "project", () => import("./accounts/projects/routes.ts")),
 	organization("/activity_log", "activity_log", () => import("./activity/activity_log/routes.ts")),
 	organization("/events", "activity_log", () => import("./activity/events/routes.ts")),

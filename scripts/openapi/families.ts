@@ -23,6 +23,7 @@ import sessions from "../../src/accounts/sessions/openapi.ts";
 import signIn from "../../src/accounts/sign_in/openapi.ts";
 import signInTest from "../../src/accounts/sign_in_test/openapi.ts";
 import sso from "../../src/accounts/sso/openapi.ts";
+import trustedIssuers from "../../src/accounts/trusted_issuers/openapi.ts";
 import twoFactor from "../../src/accounts/two_factor/openapi.ts";
 import users from "../../src/accounts/users/openapi.ts";
 import * as activityLog from "../../src/activity/activity_log/openapi.ts";
@@ -53,6 +54,8 @@ export const texts: Texts = {
 	"/api/organizations/:organization_id/service_accounts": serviceAccounts,
 	"/api/organizations/:organization_id/service_accounts/:service_account_id/keys":
 		apiKeys.ofServiceAccount,
+	"/api/organizations/:organization_id/service_accounts/:service_account_id/trusted_issuers":
+		trustedIssuers,
 	"/api/organizations/:organization_id/projects": projects.ofOrganization,
 	"/api/organizations/:organization_id/activity_log": activityLog.ofOrganization,
 	"/api/organizations/:organization_id/events": feed,

@@ -48,6 +48,7 @@ const IDS: Record<string, [schema: Json, description: string]> = {
 	oauth_grants: [UUID, "The id of the access."],
 	service_accounts: [UUID, "The service account's id."],
 	keys: [UUID, "The key's id."],
+	trusted_issuers: [UUID, "The trusted issuer's id."],
 	batch_exports: [UUID, "The export's id."],
 	audit_streams: [UUID, "The stream's id."],
 	domains: [UUID, "The domain's id."],

@@ -20,6 +20,7 @@ export const ACTIVITIES = {
 	OauthGrant: ["created", "revoked"],
 	ServiceAccount: ["created", "updated", "deleted"],
 	ServiceAccountKey: ["created", "updated", "rolled", "deleted"],
+	TrustedIssuer: ["created", "updated", "exchanged", "deleted"],
 	Plugin: ["created", "updated", "source_updated", "upgraded", "deleted"],
 	PluginConfig: ["created", "updated", "job_triggered", "deleted"],
 	PluginConfigOrder: ["rearranged"],

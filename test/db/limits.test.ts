@@ -57,6 +57,16 @@ const KINDS: Record<string, Kind> = {
 		path: ({ id }) => `/api/organizations/${id}/service_accounts`,
 		body: (i) => ({ name: `Account ${i}` }),
 	},
+	"trusted issuers": {
+		path: ({ id, account }) =>
+			`/api/organizations/${id}/service_accounts/${account}/trusted_issuers`,
+		body: (i) => ({
+			name: `Builds ${i}`,
+			issuer: "https://192.0.2.1",
+			subject: "sub",
+			scopes: ["project:read"],
+		}),
+	},
 };
 
 const limit = (n: number) => ({ OBJECTS_PER_ORGANIZATION: String(n) });

@@ -183,6 +183,15 @@ export async function populate(
 			`${base}/service_accounts/${account}/keys`,
 			(i) => ({ label: `Spare ${i}`, scopes: ["project:read"] }),
 		),
+		"/service_accounts/{service_account_id}/trusted_issuers": await createEach(
+			`${base}/service_accounts/${account}/trusted_issuers`,
+			(i) => ({
+				name: `Spare ${i}`,
+				issuer: "https://issuer.example.com",
+				subject: "repo:owner/repository:*",
+				scopes: ["project:read"],
+			}),
+		),
 		"/webhooks": await createEach(`${base}/webhooks`, () => ({
 			url: "https://receiver.example.com",
 			types: ["nothing.happened"],

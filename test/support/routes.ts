@@ -41,6 +41,9 @@ const grants = route("/api/organizations/:organization_id/oauth_grants");
 const accountKeys = route(
 	"/api/organizations/:organization_id/service_accounts/:service_account_id/keys",
 );
+const trustedIssuers = route(
+	"/api/organizations/:organization_id/service_accounts/:service_account_id/trusted_issuers",
+);
 
 const clients = route("/api/organizations/:organization_id/oauth_clients");
 const appRequests = route("/api/app_requests");
@@ -328,6 +331,16 @@ const added: Route[] = [
 	})),
 	accounts("DELETE", "/:id", "organization_member:write"),
 	...keeping(accountKeys, "organization_member"),
+	trustedIssuers("GET", "", "organization_member:read"),
+	trustedIssuers("POST", "", "organization_member:write", () => ({
+		name: "New",
+		issuer: "https://192.0.2.1",
+		subject: "repo:owner/repository:*",
+		scopes: ["organization_member:read"],
+	})),
+	trustedIssuers("GET", "/:id", "organization_member:read"),
+	trustedIssuers("PATCH", "/:id", "organization_member:write", () => ({ name: "Renamed" })),
+	trustedIssuers("DELETE", "/:id", "organization_member:write"),
 	scim("GET", "/tokens", "organization:read"),
 	// Only verified domains get one.
 	{ ...scim("POST", "/tokens", "organization:write"), fails: 400 },
@@ -375,6 +388,7 @@ export const guarded = routes.flatMap(({ scope, ...rest }) => (scope ? [{ ...res
 export function subject(path: string, world: World) {
 	const ids: Record<string, string | number> = {
 		"/keys": world.account_key,
+		"/trusted_issuers": world.trusted_issuer,
 		"/service_accounts": world.account,
 		"/pipeline_destinations": world.destination,
 		"/pipeline_frontend_apps": world.frontend,

@@ -31,6 +31,7 @@ import { projectMembers } from "../../src/db/schema/project_members.ts";
 import { projects } from "../../src/db/schema/projects.ts";
 import { scimGroups, scimTokens } from "../../src/db/schema/scim.ts";
 import { serviceAccounts } from "../../src/db/schema/service_accounts.ts";
+import { trustedIssuers } from "../../src/db/schema/trusted_issuers.ts";
 import { twoFactors } from "../../src/db/schema/two_factor.ts";
 import { users } from "../../src/db/schema/users.ts";
 import { webhooks } from "../../src/db/schema/webhooks.ts";
@@ -340,6 +341,7 @@ export async function furnished() {
 	const [key_id, domain, invite, webhook, delivery] = [v7(), v7(), v7(), v7(), v7()];
 	const account = await serviceAccount(home);
 	const account_key = v7();
+	const trusted_issuer = v7();
 	const [passkey, session, oauth_grant] = [v7(), v7(), v7()];
 	const [batch_export, backfill, run, ended_run] = [v7(), v7(), v7(), v7()];
 	const [audit_stream, client] = [v7(), v7()];
@@ -469,6 +471,16 @@ export async function furnished() {
 				},
 			],
 		}),
+		db.insert(trustedIssuers).values({
+			id: trusted_issuer,
+			organization_id: organizationId(home.id),
+			service_account_id: account.id,
+			name: "Builds",
+			issuer: "https://issuer.example",
+			audience: "https://app.tenantry.test",
+			subject: "repo:owner/repository:ref:refs/heads/main",
+			scopes: ["project:read"],
+		}),
 		db.insert(batchExports).values({
 			uuid: batch_export,
 			organization_id: organizationId(home.id),
@@ -542,6 +554,7 @@ export async function furnished() {
 		oauth_grant,
 		account: account.id,
 		account_key,
+		trusted_issuer,
 		domain,
 		client,
 		scim_token,
