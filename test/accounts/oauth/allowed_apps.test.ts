@@ -3,7 +3,8 @@ import { describe, expect, test } from "vitest";
 import { organizations } from "../../../src/db/schema/organizations.ts";
 import { forbidden } from "../../support/errors.ts";
 import { call, cost, db, join, keyFor, racing, world } from "../../support/world.ts";
-import { approve, codeFor, exchange, granted, newApp, request } from "./support.ts";
+import { keyOf, trusting } from "../trusted_issuers/support.ts";
+import { approve, codeFor, exchange, granted, newApp, request, statusWith } from "./support.ts";
 
 const NOT_ALLOWED = forbidden("The organization doesn't allow this app.");
 const CLOSED = { status: 400, body: { code: "invalid_input", attr: "scoped_organizations" } };
@@ -102,6 +103,14 @@ describe("an organization that allows only some apps", () => {
 		await allow([app.client_id]);
 		expect(cost(await call("GET", path, { key }))).toEqual(before);
 		expect(cost(await as("GET", path))).toMatchObject({ trips: before.trips, written: 0 });
+	});
+
+	test("is still reached by jobs of issuers that it trusts", async () => {
+		const trusted = await trusting();
+		await trusted.here("PATCH", "", { body: { allowed_apps: [] } });
+		expect(await statusWith(await keyOf(trusted))).toBe(200);
+		const path = `/api/projects/${trusted.project}`;
+		expect((await call("GET", path, { key: await keyOf(trusted) })).status).toBe(200);
 	});
 
 	test("can't be reached by an app that a person allows", async () => {
