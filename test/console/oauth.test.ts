@@ -1,72 +1,10 @@
-import { createServer } from "node:http";
 import * as oauth from "oauth4webapi";
 import type { Page } from "playwright-core";
-import { afterAll, beforeAll, expect, inject, test } from "vitest";
+import { expect, test } from "vitest";
+import { client_id, discover, insecure, newRequest } from "./support/app.ts";
 import { checkLooks, clientOf, inBrowser, newOrganization } from "./support/browser.ts";
 
 const button = (page: Page, name: string) => page.getByRole("button", { name, exact: true });
-
-/** The server of the app, which has its document. */
-const host = createServer((request, response) => {
-	const client_id = `http://${request.headers.host}${request.url}`;
-	response.end(
-		JSON.stringify({
-			client_id,
-			client_name: "Notes",
-			redirect_uris: [`${inject("console").provider}/callback`],
-		}),
-	);
-});
-
-let client_id: string;
-
-beforeAll(async () => {
-	await new Promise<void>((resolve) => host.listen(0, "127.0.0.1", resolve));
-	const address = host.address();
-	const port = typeof address === "object" ? address?.port : 0;
-	client_id = `http://127.0.0.1:${port}/app`;
-});
-
-afterAll(() => host.close());
-
-const insecure = { [oauth.allowInsecureRequests]: true };
-
-/** The request of the app, and how it gets tokens from the URL to which the browser comes back. */
-async function newRequest(scope: string) {
-	const { url, provider } = inject("console");
-	const issuer = new URL(url);
-	const options = { algorithm: "oauth2", ...insecure } as const;
-	const as = await oauth.processDiscoveryResponse(
-		issuer,
-		await oauth.discoveryRequest(issuer, options),
-	);
-	const verifier = oauth.generateRandomCodeVerifier();
-	const redirect_uri = `${provider}/callback`;
-	const parameters = {
-		response_type: "code",
-		...{ client_id, redirect_uri, scope, state: "a&b" },
-		code_challenge: await oauth.calculatePKCECodeChallenge(verifier),
-		code_challenge_method: "S256",
-		resource: `${url}/api`,
-	};
-	const client = { client_id };
-	const respond = (back: string) =>
-		oauth.validateAuthResponse(as, client, new URL(back), parameters.state);
-	const exchange = async (back: string) => {
-		const response = await oauth.authorizationCodeGrantRequest(
-			as,
-			client,
-			oauth.None(),
-			respond(back),
-			redirect_uri,
-			verifier,
-			insecure,
-		);
-		return oauth.processAuthorizationCodeResponse(as, client, response);
-	};
-	const path = `/oauth/authorize?${new URLSearchParams(parameters)}`;
-	return { path, isBack: (to: URL) => to.href.startsWith(redirect_uri), respond, exchange };
-}
 
 inBrowser("allowing an app", (open) => {
 	test("shows who asks and for what, and gives the app what the person leaves", async () => {
@@ -115,11 +53,7 @@ inBrowser("allowing an app", (open) => {
 
 /** What the command line gets that shows a code, and how it gets tokens. */
 async function newDevice() {
-	const issuer = new URL(inject("console").url);
-	const as = await oauth.processDiscoveryResponse(
-		issuer,
-		await oauth.discoveryRequest(issuer, { algorithm: "oauth2", ...insecure }),
-	);
+	const as = await discover();
 	const client = { client_id: "tenantry-cli" };
 	const none = oauth.None();
 	const scope = { scope: "project:write user:read" };
