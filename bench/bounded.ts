@@ -11,6 +11,8 @@ export const LIMITS = {
 	webhooks: 20,
 	deliveries: 100,
 	accounts: 1_000,
+	clients: 1_000,
+	trustedIssuers: 1_000,
 	passkeys: 20,
 	/** Not a maximum, as for sessions: one for each way to sign in. */
 	identities: 5,
@@ -41,6 +43,8 @@ const TABLES = {
 	scimRequests: 26,
 	domain: 27,
 	grants: 28,
+	clients: 29,
+	trustedIssuers: 30,
 };
 
 /** Returns the id of the first row of a table. */
@@ -264,6 +268,17 @@ export const BOUNDED: [table: string, columns: Columns, rows: number][] = [
 		LIMITS.webhooks,
 	],
 	[
+		"oauth_clients",
+		{
+			id: id(TABLES.clients),
+			organization_id: OWNERS.accounts,
+			name: TEXT,
+			redirect_uris: `'${JSON.stringify(["https://app.example.org/callback"])}'`,
+			created_at: TIME,
+		},
+		LIMITS.clients,
+	],
+	[
 		"users",
 		{
 			id: `${FIRST_ACCOUNT} + i`,
@@ -301,5 +316,20 @@ export const BOUNDED: [table: string, columns: Columns, rows: number][] = [
 		LIMITS.accounts,
 	],
 	["personal_api_keys", keys("accountKeys", FIRST_ACCOUNT), LIMITS.keys],
+	[
+		"trusted_issuers",
+		{
+			id: id(TABLES.trustedIssuers),
+			organization_id: OWNERS.accounts,
+			service_account_id: `'${ACCOUNT}'`,
+			name: TEXT,
+			issuer: "'https://issuer.example.com'",
+			audience: "'https://tenantry.example.com'",
+			subject: "'repo:owner/repository:ref:refs/heads/main'",
+			scopes: `'["project:read"]'`,
+			created_at: TIME,
+		},
+		LIMITS.trustedIssuers,
+	],
 	["personal_api_key_days", days(ACCOUNT_KEY), LIMITS.days],
 ];

@@ -664,6 +664,31 @@ CREATE TABLE `oauth_device_requests` (
 	`expires_at` text NOT NULL
 ) WITHOUT ROWID;
 --> statement-breakpoint
+CREATE TABLE `oauth_clients` (
+	`id` text PRIMARY KEY NOT NULL,
+	`organization_id` integer NOT NULL,
+	`name` text NOT NULL,
+	`redirect_uris` text DEFAULT '[]' NOT NULL,
+	`created_at` text NOT NULL,
+	FOREIGN KEY (`organization_id`) REFERENCES `organizations`(`id`) ON UPDATE no action ON DELETE cascade
+) WITHOUT ROWID;
+--> statement-breakpoint
+CREATE TABLE `trusted_issuers` (
+	`id` text PRIMARY KEY NOT NULL,
+	`organization_id` integer NOT NULL,
+	`service_account_id` text NOT NULL,
+	`name` text NOT NULL,
+	`issuer` text NOT NULL,
+	`audience` text NOT NULL,
+	`subject` text NOT NULL,
+	`claims` text DEFAULT '{}' NOT NULL,
+	`scopes` text DEFAULT '[]' NOT NULL,
+	`scoped_projects` text DEFAULT '[]' NOT NULL,
+	`created_at` text NOT NULL,
+	`last_used_at` text,
+	FOREIGN KEY (`organization_id`,`service_account_id`) REFERENCES `service_accounts`(`organization_id`,`id`) ON UPDATE no action ON DELETE cascade
+) WITHOUT ROWID;
+--> statement-breakpoint
 CREATE INDEX `activity_log_organization` ON `activity_log` (`organization_id`) WHERE not is_system;
 --> statement-breakpoint
 CREATE INDEX `activity_log_system` ON `activity_log` (`organization_id`) WHERE is_system;
@@ -772,6 +797,12 @@ CREATE INDEX `scim_users_external` ON `scim_users` (`domain_id`,`external_id`);
 --> statement-breakpoint
 CREATE INDEX `domains_id` ON `domains` (`id`);
 --> statement-breakpoint
+CREATE INDEX `oauth_clients_organization` ON `oauth_clients` (`organization_id`,`id`);
+--> statement-breakpoint
+CREATE INDEX `personal_api_keys_client` ON `personal_api_keys` (`client_id`) WHERE client_id is not null;
+--> statement-breakpoint
+CREATE INDEX `trusted_issuers_account` ON `trusted_issuers` (`organization_id`,`service_account_id`,`id`);
+--> statement-breakpoint
 CREATE TRIGGER batch_export_runs_status AFTER UPDATE OF finished_at ON batch_export_runs
   WHEN new.backfill_id IS NOT NULL AND (new.finished_at IS NULL) <> (old.finished_at IS NULL) BEGIN
   UPDATE batch_export_backfills SET
@@ -877,4 +908,9 @@ CREATE TRIGGER domains_delete AFTER DELETE ON domains BEGIN
   DELETE FROM scim_groups WHERE domain_id = old.id;
   DELETE FROM scim_group_members WHERE domain_id = old.id;
   DELETE FROM scim_requests WHERE domain_id = old.id;
+END;
+--> statement-breakpoint
+CREATE TRIGGER oauth_clients_delete AFTER DELETE ON oauth_clients BEGIN
+  DELETE FROM personal_api_keys WHERE client_id = old.id;
+  DELETE FROM oauth_codes WHERE approval ->> 'client_id' = old.id;
 END;

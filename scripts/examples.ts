@@ -106,6 +106,7 @@ const atProvider = await people.domains(
 );
 await people.keys(record);
 await people.serviceAccounts(record);
+await people.oauthClients(record);
 await apps(record, server.url, appUrl);
 await events(record);
 await auditStreams(record);

@@ -45,10 +45,12 @@ const deviceRequests = () => import("./accounts/oauth/device_routes.ts");
 const grantsInOrganization = async () =>
 	(await import("./accounts/oauth_grants/routes.ts")).inOrganization;
 const notifications = () => import("./activity/notifications/routes.ts");
+const oauthClients = () => import("./accounts/oauth_clients/routes.ts");
 const plugins = () => import("./plugins/plugins/routes.ts");
 const signInTest = () => import("./accounts/sign_in_test/routes.ts");
 const scim = () => import("./accounts/scim/routes.ts");
 const serviceAccounts = () => import("./accounts/service_accounts/routes.ts");
+const trustedIssuers = () => import("./accounts/trusted_issuers/routes.ts");
 
 /** The families: path, object of the scopes, and routes. A path comes before those below it. */
 export const families = [
@@ -59,9 +61,11 @@ export const families = [
 	organization("/domains/:domain_id/scim", "organization", scim),
 	organization("/invites", "organization_member", () => import("./accounts/invites/routes.ts")),
 	organization("/members", "organization_member", () => import("./accounts/members/routes.ts")),
+	organization("/oauth_clients", "organization", oauthClients),
 	organization("/oauth_grants", "organization_member", grantsInOrganization),
 	organization("/service_accounts", "organization_member", serviceAccounts),
 	account("/keys", "organization_member", () => import("./accounts/service_accounts/keys.ts")),
+	account("/trusted_issuers", "organization_member", trustedIssuers),
 	organizationProjects("", "project", () => import("./accounts/projects/routes.ts")),
 	organization("/activity_log", "activity_log", () => import("./activity/activity_log/routes.ts")),
 	organization("/events", "activity_log", () => import("./activity/events/routes.ts")),

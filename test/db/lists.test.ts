@@ -101,6 +101,12 @@ async function tenant(n: number) {
 			domain: `${rare(n, "'rare-'", "'common-'")} || '${people}-' || i || '.example.com'`,
 			verification_challenge: "'x'",
 		}),
+		insert(n, "oauth_clients", {
+			id: uuid(id),
+			organization_id: own,
+			name: "'App ' || i",
+			created_at: q(AT),
+		}),
 		insert(n, "projects", {
 			uuid: uuid(id),
 			organization_id: own,
@@ -362,6 +368,7 @@ const LISTS: Record<string, (home: Home) => string> = {
 	members: (home) => `${org(home)}/members`,
 	invites: (home) => `${org(home)}/invites`,
 	domains: (home) => `${org(home)}/domains`,
+	"registered apps": (home) => `${org(home)}/oauth_clients`,
 	projects: () => "/api/projects",
 	"an organization's projects": (home) => `${org(home)}/projects`,
 	organizations: () => "/api/organizations",
@@ -404,6 +411,7 @@ const BOUNDED = new Set([
 	// Reads what the export has written during the run, at most 5,000 rows.
 	"logs of a run",
 	"domains",
+	"registered apps",
 	"projects",
 	"an organization's projects",
 	"organizations",
@@ -635,7 +643,10 @@ describe("a list ten times as long costs the same", () => {
 		// An organization comes with its projects. The configs that a member sees are counted one by
 		// one. Only admins see the apps of an organization.
 		Object.entries(LISTS).filter(
-			([name]) => !/^(organizations|keys|apps of an organization|enabled configs.*)$/.test(name),
+			([name]) =>
+				!/^(organizations|keys|apps of an organization|registered apps|enabled configs.*)$/.test(
+					name,
+				),
 		),
 	)("%s, for a member who sees less", async (name, path) => {
 		await isFlat(name, path, "member");

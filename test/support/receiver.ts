@@ -167,6 +167,12 @@ function answerAs(way: string, request: IncomingMessage, response: ServerRespons
 	}
 }
 
+/** The discovery of an issuer, or the keys that were last put. */
+const issuerAt = (issuer: string, path: string | undefined, before: Received[]): unknown =>
+	path === "jwks"
+		? JSON.parse(before.findLast(({ method }) => method === "PUT")?.text ?? "{}")
+		: { issuer, jwks_uri: `${issuer}/jwks` };
+
 /**
  * A server that stores the requests to each path. Its response depends on the path:
  * - `/batches/<name>` accepts events, each Idempotency-Key once.
@@ -174,6 +180,7 @@ function answerAs(way: string, request: IncomingMessage, response: ServerRespons
  * - `/body/<n>/<text>` responds with that status and text.
  * - `/echo/<n>` responds with that status and the token in many forms.
  * - `/app/<text>` is the document of an app, with these fields besides its URL.
+ * - `/issuers/<name>` is an issuer of tokens: `PUT /issuers/<name>/jwks` sets its keys.
  * - `/hang` never responds, `/close` closes the connection, `/redirect/<n>` redirects.
  * - `/flaky/<name>` fails every other request.
  * - `/duckdb` responds with DuckDB's result for the file in the body and the SQL in a header.
@@ -240,6 +247,9 @@ export async function receivers() {
 				if (fields.padding) fields.padding = "x".repeat(fields.padding);
 				return say({ client_id: `http://${headers.host}${url}`, ...fields });
 			}
+			case "issuers":
+				response.setHeader("content-type", "application/json");
+				return say(issuerAt(`http://${headers.host}/issuers/${name}`, value, before));
 			case "echo":
 				response.statusCode = Number(name);
 				return response.end(echo(headers.authorization ?? ""));

@@ -41,7 +41,11 @@ const grants = route("/api/organizations/:organization_id/oauth_grants");
 const accountKeys = route(
 	"/api/organizations/:organization_id/service_accounts/:service_account_id/keys",
 );
+const trustedIssuers = route(
+	"/api/organizations/:organization_id/service_accounts/:service_account_id/trusted_issuers",
+);
 
+const clients = route("/api/organizations/:organization_id/oauth_clients");
 const appRequests = route("/api/app_requests");
 
 const deviceRequests = route("/api/device_requests");
@@ -295,6 +299,14 @@ const added: Route[] = [
 		fails: 400,
 	},
 	{ ...appRequests("POST", "/preview", "personal_api_key:write", () => APP_REQUEST), fails: 400 },
+	clients("GET", "", "organization:read"),
+	clients("POST", "", "organization:write", () => ({
+		name: "New",
+		redirect_uris: ["https://notes.example/callback"],
+	})),
+	clients("GET", "/:id", "organization:read"),
+	clients("PATCH", "/:id", "organization:write", () => ({ name: "Renamed" })),
+	clients("DELETE", "/:id", "organization:write"),
 	{
 		...deviceRequests("POST", "", "personal_api_key:write", () => ({ ...USER_CODE, ...SCOPES })),
 		fails: 400,
@@ -319,6 +331,16 @@ const added: Route[] = [
 	})),
 	accounts("DELETE", "/:id", "organization_member:write"),
 	...keeping(accountKeys, "organization_member"),
+	trustedIssuers("GET", "", "organization_member:read"),
+	trustedIssuers("POST", "", "organization_member:write", () => ({
+		name: "New",
+		issuer: "https://192.0.2.1",
+		subject: "repo:owner/repository:*",
+		scopes: ["organization_member:read"],
+	})),
+	trustedIssuers("GET", "/:id", "organization_member:read"),
+	trustedIssuers("PATCH", "/:id", "organization_member:write", () => ({ name: "Renamed" })),
+	trustedIssuers("DELETE", "/:id", "organization_member:write"),
 	scim("GET", "/tokens", "organization:read"),
 	// Only verified domains get one.
 	{ ...scim("POST", "/tokens", "organization:write"), fails: 400 },
@@ -366,6 +388,7 @@ export const guarded = routes.flatMap(({ scope, ...rest }) => (scope ? [{ ...res
 export function subject(path: string, world: World) {
 	const ids: Record<string, string | number> = {
 		"/keys": world.account_key,
+		"/trusted_issuers": world.trusted_issuer,
 		"/service_accounts": world.account,
 		"/pipeline_destinations": world.destination,
 		"/pipeline_frontend_apps": world.frontend,
@@ -375,6 +398,7 @@ export function subject(path: string, world: World) {
 		"/batch_exports": world.batch_export,
 		"/identities": "github",
 		"/domains": world.domain,
+		"/oauth_clients": world.client,
 		"/webhooks": world.webhook,
 		"/invites": world.invite,
 		"/passkeys": world.passkey,

@@ -5,7 +5,7 @@
  */
 export const ROWS_WRITTEN: Record<string, number> = {
 	"POST /api/organizations": 16,
-	"DELETE /api/organizations/:id": 30,
+	"DELETE /api/organizations/:id": 31,
 	"PATCH /api/organizations/:id": 4,
 	"POST /api/organizations/:organization_id/audit_streams": 7,
 	"DELETE /api/organizations/:organization_id/audit_streams/:id": 4,
@@ -34,6 +34,9 @@ export const ROWS_WRITTEN: Record<string, number> = {
 	"DELETE /api/organizations/:organization_id/members/:user__uuid": 6,
 	"PATCH /api/organizations/:organization_id/members/:user__uuid": 5,
 	"PATCH /api/organizations/:organization_id/notifications": 5,
+	"POST /api/organizations/:organization_id/oauth_clients": 5,
+	"DELETE /api/organizations/:organization_id/oauth_clients/:id": 4,
+	"PATCH /api/organizations/:organization_id/oauth_clients/:id": 4,
 	"DELETE /api/organizations/:organization_id/oauth_grants/:id": 5,
 	"POST /api/organizations/:organization_id/pipeline_destinations": 6,
 	"DELETE /api/organizations/:organization_id/pipeline_destinations/:id": 4,
@@ -60,6 +63,9 @@ export const ROWS_WRITTEN: Record<string, number> = {
 	"DELETE /api/organizations/:organization_id/service_accounts/:service_account_id/keys/:id": 4,
 	"PATCH /api/organizations/:organization_id/service_accounts/:service_account_id/keys/:id": 4,
 	"POST /api/organizations/:organization_id/service_accounts/:service_account_id/keys/:id/roll": 5,
+	"POST /api/organizations/:organization_id/service_accounts/:service_account_id/trusted_issuers": 5,
+	"DELETE /api/organizations/:organization_id/service_accounts/:service_account_id/trusted_issuers/:id": 4,
+	"PATCH /api/organizations/:organization_id/service_accounts/:service_account_id/trusted_issuers/:id": 4,
 	"POST /api/organizations/:organization_id/webhooks": 7,
 	"DELETE /api/organizations/:organization_id/webhooks/:id": 4,
 	"PATCH /api/organizations/:organization_id/webhooks/:id": 4,

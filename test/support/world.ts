@@ -22,7 +22,7 @@ import { domains } from "../../src/db/schema/domains.ts";
 import { identities } from "../../src/db/schema/identities.ts";
 import { invites } from "../../src/db/schema/invites.ts";
 import { members } from "../../src/db/schema/members.ts";
-import { oauthRefreshTokens } from "../../src/db/schema/oauth.ts";
+import { oauthClients, oauthRefreshTokens } from "../../src/db/schema/oauth.ts";
 import { passkeys } from "../../src/db/schema/passkeys.ts";
 import { personalApiKeys } from "../../src/db/schema/personal_api_keys.ts";
 import { pluginConfigs } from "../../src/db/schema/plugin_configs.ts";
@@ -31,6 +31,7 @@ import { projectMembers } from "../../src/db/schema/project_members.ts";
 import { projects } from "../../src/db/schema/projects.ts";
 import { scimGroups, scimTokens } from "../../src/db/schema/scim.ts";
 import { serviceAccounts } from "../../src/db/schema/service_accounts.ts";
+import { trustedIssuers } from "../../src/db/schema/trusted_issuers.ts";
 import { twoFactors } from "../../src/db/schema/two_factor.ts";
 import { users } from "../../src/db/schema/users.ts";
 import { webhooks } from "../../src/db/schema/webhooks.ts";
@@ -340,9 +341,10 @@ export async function furnished() {
 	const [key_id, domain, invite, webhook, delivery] = [v7(), v7(), v7(), v7(), v7()];
 	const account = await serviceAccount(home);
 	const account_key = v7();
+	const trusted_issuer = v7();
 	const [passkey, session, oauth_grant] = [v7(), v7(), v7()];
 	const [batch_export, backfill, run, ended_run] = [v7(), v7(), v7(), v7()];
-	const audit_stream = v7();
+	const [audit_stream, client] = [v7(), v7()];
 	const [scim_token, scim_group] = [v7(), v7()];
 	const ofBackfill = { backfill_id: backfill, by: "event" as const, ...LEASED };
 	const [event] = await db
@@ -406,6 +408,12 @@ export async function furnished() {
 			domain: `${domain}.example.com`,
 			verification_challenge: newToken(),
 		}),
+		db.insert(oauthClients).values({
+			id: client,
+			organization_id: organizationId(home.id),
+			name: "Notes",
+			redirect_uris: ["https://notes.example/callback"],
+		}),
 		db.insert(identities).values({
 			connection: "github",
 			subject: v7(),
@@ -462,6 +470,16 @@ export async function furnished() {
 					created_at: new Date().toISOString(),
 				},
 			],
+		}),
+		db.insert(trustedIssuers).values({
+			id: trusted_issuer,
+			organization_id: organizationId(home.id),
+			service_account_id: account.id,
+			name: "Builds",
+			issuer: "https://issuer.example",
+			audience: "https://app.tenantry.test",
+			subject: "repo:owner/repository:ref:refs/heads/main",
+			scopes: ["project:read"],
 		}),
 		db.insert(batchExports).values({
 			uuid: batch_export,
@@ -536,7 +554,9 @@ export async function furnished() {
 		oauth_grant,
 		account: account.id,
 		account_key,
+		trusted_issuer,
 		domain,
+		client,
 		scim_token,
 		scim_group,
 		webhook,

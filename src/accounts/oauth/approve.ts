@@ -5,8 +5,8 @@ import { retry } from "../../access/retry.ts";
 import { grants } from "../../access/scopes.ts";
 import type { Tenant } from "../../access/tenant.ts";
 import { digest, newToken } from "../../auth/keys.ts";
-import { assertThat } from "../../db/assertion.ts";
-import { type Approval, oauthCodes } from "../../db/schema/oauth.ts";
+import { assertExists, assertThat } from "../../db/assertion.ts";
+import { type Approval, oauthClients, oauthCodes } from "../../db/schema/oauth.ts";
 import { forbidden, invalid } from "../../http/errors.ts";
 import {
 	assertMayGrant,
@@ -19,7 +19,8 @@ import {
 	toSql,
 } from "../personal_api_keys/grants.ts";
 import { appAllowed, canWrite, tellCaller } from "../users/mails.ts";
-import { type Asked, check, urlWith } from "./request.ts";
+import { isStill } from "./clients.ts";
+import { type Asked, check, selectAsking, urlWith } from "./request.ts";
 import type { AppResponse, approval as Body, Choice } from "./shape.ts";
 import { codeExpiry } from "./tokens.ts";
 
@@ -102,13 +103,21 @@ export async function store(
  */
 export const approve = (tenant: Tenant, body: z.infer<typeof Body>) =>
 	retry(async (): Promise<z.infer<typeof AppResponse>> => {
-		await checkChoice(tenant, body, await tenant.read(...selectForChoice(tenant, body)));
-		const asked = await check(tenant, body);
+		const [[registered], ...answers] = await tenant.read(
+			selectAsking(tenant, body),
+			...selectForChoice(tenant, body),
+		);
+		await checkChoice(tenant, body, answers);
+		const asked = await check(tenant, body, registered);
+		const isRegistered = registered && assertExists(tenant.db, oauthClients, isStill(registered));
 		const { redirect_uri, code_challenge } = body;
 		const code = newToken();
-		await store(tenant, body, asked, {
-			...{ hash: await digest(code), expires_at: codeExpiry() },
-			...{ redirect_uri, code_challenge },
-		});
+		await store(
+			tenant,
+			body,
+			asked,
+			{ hash: await digest(code), expires_at: codeExpiry(), redirect_uri, code_challenge },
+			{ checks: isRegistered ? [isRegistered] : [] },
+		);
 		return { redirect_url: urlWith(tenant, body, { code }) };
 	});

@@ -1,28 +1,63 @@
+import { and, eq, sql } from "drizzle-orm";
 import * as z from "zod";
+import { aliased, type Database } from "../../db/client.ts";
+import { members } from "../../db/schema/members.ts";
+import { oauthClients } from "../../db/schema/oauth.ts";
+import { organizations } from "../../db/schema/organizations.ts";
 import { invalid } from "../../http/errors.ts";
 import { name } from "../../http/fields.ts";
-import { isLoopback } from "../../http/origins.ts";
 import { allowsPrivate } from "../../outbound/dns/reach.ts";
 import { reason } from "../../outbound/reason.ts";
 import { sender } from "../../outbound/send.ts";
 import { issuerOf, type Service } from "./issuer.ts";
+import { isRedirectUri, MAX_REDIRECT_URIS, MAX_URI_CHARACTERS } from "./redirect_uris.ts";
 import { DEVICE_GRANT } from "./tokens.ts";
 
 /*
- * Apps that publish a document about themselves at the URL that is their client id
- * (draft-ietf-oauth-client-id-metadata-document). Nobody has to register them.
+ * Apps publish a document about themselves at the URL that is their client id
+ * (draft-ietf-oauth-client-id-metadata-document), or an organization registers them.
  */
 
 /** An app that asks for access. */
 export type Client = {
 	client_id: string;
 	name: string;
-	/** The host whose owner is responsible for the app. */
-	host: string;
+	/** The host whose owner is responsible for the app; null for an app that was registered. */
+	host: string | null;
+	/** The name of the organization that registered the app; null for others. */
+	organization: string | null;
 	redirect_uris: string[];
 	/** How the app gets tokens. */
 	grant_types: string[];
 };
+
+/**
+ * Selects the app that is registered with this id, if the user belongs to the organization that
+ * registered it. No row for an app with a document.
+ */
+export const selectRegistered = (db: Database, client_id: string, user_id: number) =>
+	db
+		.select({
+			client_id: oauthClients.id,
+			name: oauthClients.name,
+			organization: aliased(organizations.name, "organization_name"),
+			redirect_uris: oauthClients.redirect_uris,
+		})
+		.from(oauthClients)
+		.innerJoin(organizations, eq(organizations.id, oauthClients.organization_id))
+		.where(
+			and(
+				eq(oauthClients.id, client_id),
+				sql`exists (select 1 from ${members}
+					where ${members.organization_id} = ${organizations.id} and ${members.user_id} = ${user_id})`,
+			),
+		);
+
+type Registered = Awaited<ReturnType<typeof selectRegistered>>[number];
+
+/** SQL condition on `oauth_clients`: the app is still registered as it was read. */
+export const isStill = ({ client_id, redirect_uris }: Registered) =>
+	and(eq(oauthClients.id, client_id), eq(oauthClients.redirect_uris, redirect_uris));
 
 /** How long an app's host may take to respond. */
 const TIMEOUT_MS = 5_000;
@@ -34,23 +69,15 @@ const MAX_CHARACTERS = 10_000;
 const MAX_AGE_SECONDS = 300;
 
 /** The longest name of an app that is shown. */
-const MAX_NAME_CHARACTERS = 40;
-
-/** Custom schemes that a program can have (RFC 8252, section 7.1): a domain in reverse. */
-const OF_PROGRAM = /^[a-z][a-z0-9-]*(?:\.[a-z0-9-]+)+:$/;
-
-/** Whether the person's browser may be sent to the URI: never, for example, to `javascript:`. */
-function isRedirectUri(text: string) {
-	const url = URL.parse(text);
-	if (!url || text.includes("#") || url.username || url.password) return false;
-	if (url.protocol === "https:") return true;
-	return url.protocol === "http:" ? isLoopback(url) : OF_PROGRAM.test(url.protocol);
-}
+export const MAX_NAME_CHARACTERS = 40;
 
 const Document = z.object({
 	client_id: z.string(),
 	client_name: name(100).optional(),
-	redirect_uris: z.array(z.string().max(2_000).refine(isRedirectUri)).min(1).max(50),
+	redirect_uris: z
+		.array(z.string().max(MAX_URI_CHARACTERS).refine(isRedirectUri))
+		.min(1)
+		.max(MAX_REDIRECT_URIS),
 	token_endpoint_auth_method: z.literal("none").optional(),
 	grant_types: z.array(z.string().max(100)).max(20).default(["authorization_code"]),
 });
@@ -69,7 +96,8 @@ const badClient = (why: string) => invalid("client_id", `The app can't be identi
 /** Returns the URL of an app's document (section 3). Throws 400 if it isn't one. */
 function urlOf(env: Env, client_id: string) {
 	const url = URL.parse(client_id);
-	if (url?.href !== client_id) throw badClient("its client_id is not a complete URL.");
+	if (url?.href !== client_id)
+		throw badClient("its client_id is neither registered nor a complete URL.");
 	const isSecure = url.protocol === "https:" || (url.protocol === "http:" && allowsPrivate(env));
 	if (!isSecure || url.pathname === "/" || url.hash || url.username || url.password)
 		throw badClient("its client_id must be an https URL with a path.");
@@ -97,15 +125,8 @@ function parse(text: string): unknown {
 	}
 }
 
-/**
- * Returns the app with this client id. A document about it is fetched from its host, or was in the last
- * minutes.
- * @throws 400 if it can't be fetched, or isn't a document about this app
- */
-export async function findClient(service: Service, client_id: string): Promise<Client> {
-	const { env } = service;
-	if (client_id === COMMAND_LINE.client_id)
-		return { ...COMMAND_LINE, host: new URL(issuerOf(service)).host };
+/** Returns the app whose document is at this URL. */
+async function findDocument(env: Env, client_id: string): Promise<Client> {
 	const url = urlOf(env, client_id);
 	const cache = await caches.open("oauth_clients");
 	const cached = await cache.match(client_id);
@@ -117,19 +138,23 @@ export async function findClient(service: Service, client_id: string): Promise<C
 		const headers = { "cache-control": `max-age=${MAX_AGE_SECONDS}` };
 		await cache.put(client_id, new Response(text, { headers }));
 	}
-	const shown = (data.client_name ?? url.host).slice(0, MAX_NAME_CHARACTERS);
-	const { redirect_uris, grant_types } = data;
-	return { client_id, name: shown, host: url.host, redirect_uris, grant_types };
+	const { client_name = url.host, redirect_uris, grant_types } = data;
+	const shown = client_name.slice(0, MAX_NAME_CHARACTERS);
+	return { client_id, name: shown, host: url.host, organization: null, redirect_uris, grant_types };
 }
 
 /**
- * Whether the URIs are the same. Only the port of a program on the person's computer may differ,
- * because the program doesn't know it before it starts (RFC 8252, section 7.3).
+ * Returns the app with this client id. A document about it is fetched from its host, or was in the
+ * last minutes.
+ * @param registered the row of `selectRegistered`, if there is one
+ * @throws 400 if the app isn't registered, and has no document about itself
  */
-export function isSameRedirect(registered: string, given: string) {
-	if (registered === given) return true;
-	const [a, b] = [URL.parse(registered), URL.parse(given)];
-	if (!a || !b || !isRedirectUri(given) || !isLoopback(a)) return false;
-	a.port = b.port;
-	return a.protocol === "http:" && a.href === b.href;
+export async function findClient(
+	service: Service,
+	client_id: string,
+	registered?: Registered,
+): Promise<Client> {
+	if (registered) return { ...registered, host: null, grant_types: ["authorization_code"] };
+	if (client_id !== COMMAND_LINE.client_id) return findDocument(service.env, client_id);
+	return { ...COMMAND_LINE, host: new URL(issuerOf(service)).host, organization: null };
 }

@@ -1,16 +1,25 @@
+import type { Context } from "hono";
+import type { App } from "../../env.ts";
 import { router } from "../../http/router.ts";
 import { authorizeDevice, exchangeDeviceCode } from "./device.ts";
 import { asOauthErrors, OauthError } from "./errors.ts";
 import { exchange } from "./exchange.ts";
-import { readForm } from "./form.ts";
+import { type Form, readForm } from "./form.ts";
 import { introspect, revoke } from "./inspect.ts";
 import { refresh } from "./refresh.ts";
+import { TOKEN_EXCHANGE } from "./token_types.ts";
 import { DEVICE_GRANT } from "./tokens.ts";
 
-const GRANT_TYPES = new Map([
+const GRANT_TYPES = new Map<string, (c: Context<App>, form: Form) => Promise<object>>([
 	["authorization_code", exchange],
 	["refresh_token", refresh],
 	[DEVICE_GRANT, exchangeDeviceCode],
+	// Loaded only here, with the library that verifies tokens of others.
+	[
+		TOKEN_EXCHANGE,
+		async (c: Context<App>, form: Form) =>
+			(await import("../trusted_issuers/exchange.ts")).exchange(c, form),
+	],
 ]);
 
 /** The endpoints that apps call (docs/oauth.md). */

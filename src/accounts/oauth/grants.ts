@@ -78,8 +78,8 @@ type Named = Pick<Grant, "id" | "label" | "user_id" | "client_id" | "scoped_orga
 /** Returns an entry of a grant for the log of an organization. */
 export const entryOf = (
 	activity: ActivityOf<"OauthGrant">,
-	{ id, label, user_id, client_id }: Named,
-	organization: SQL<number>,
+	{ id, label, user_id, client_id }: Omit<Named, "scoped_organizations">,
+	organization: number | SQL<number>,
 	trigger: Record<string, unknown> = {},
 ) => ({
 	activity,

@@ -5,6 +5,7 @@ import { AUDIENCES } from "../../auth/audience.ts";
 import { now } from "../../db/now.ts";
 import { connect } from "../../db/session.ts";
 import type { App } from "../../env.ts";
+import { endKey } from "../trusted_issuers/rows.ts";
 import { OauthError } from "./errors.ts";
 import type { Form } from "./form.ts";
 import { end, findByToken } from "./grants.ts";
@@ -16,12 +17,13 @@ const INACTIVE = { active: false };
 
 const ofOtherApp = () => new OauthError("invalid_grant", "The token belongs to another app.");
 
-/** Ends the grant of a token (RFC 7009). An unknown token is a success, too. */
+/** Ends the grant of a token, or a key for a job (RFC 7009). An unknown token is a success, too. */
 export const revoke = (c: Context<App>, form: Form) =>
 	retry(async () => {
 		const { db } = connect(c);
-		const found = await findByToken(db, form.required("token"));
-		if (!found) return;
+		const token = form.required("token");
+		const found = await findByToken(db, token);
+		if (!found) return endKey(c.env, db, token);
 		// Whoever finds a token may end it. An app that names itself has to be the right one.
 		const client_id = form.optional("client_id") ?? found.grant.client_id;
 		if (client_id !== found.grant.client_id) throw ofOtherApp();

@@ -4,6 +4,7 @@ import type { Audience } from "../../auth/audience.ts";
 import type { App } from "../../env.ts";
 import { router } from "../../http/router.ts";
 import { issuerOf, resourceOf, type Service } from "./issuer.ts";
+import { TOKEN_EXCHANGE } from "./token_types.ts";
 import { DEVICE_GRANT } from "./tokens.ts";
 
 const serviceOf = ({ env, req }: Context<App>): Service => ({ env, url: req.url });
@@ -36,7 +37,7 @@ function authorizationServer(service: Service) {
 		introspection_endpoint_auth_methods_supported: ["none"],
 		response_types_supported: ["code"],
 		response_modes_supported: ["query"],
-		grant_types_supported: ["authorization_code", "refresh_token", DEVICE_GRANT],
+		grant_types_supported: ["authorization_code", "refresh_token", DEVICE_GRANT, TOKEN_EXCHANGE],
 		code_challenge_methods_supported: ["S256"],
 		scopes_supported: scopes,
 		authorization_response_iss_parameter_supported: true,

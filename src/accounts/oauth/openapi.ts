@@ -16,7 +16,7 @@ export default {
 			id: "previewAppRequest",
 			summary: "Describe the request of an app",
 			description:
-				"Checks the request of an app, and returns what to show to the person. The service fetches the document about the app from `client_id`.",
+				"Checks the request of an app, and returns what to show to the person. If the app isn't registered, the service fetches the document about it from `client_id`.",
 			errors: { invalid_input: INVALID },
 		},
 		"POST /": {
@@ -35,9 +35,11 @@ export default {
 	},
 } satisfies OpenApi<typeof apps>;
 
+const CLIENT_ID = "The URL of the document about the app, or the id of an app that is registered.";
+
 const REQUEST = {
 	response_type: "Always `code`.",
-	client_id: "The URL of the document about the app.",
+	client_id: CLIENT_ID,
 	redirect_uri:
 		"Where the app continues. It must be one of the app's, except for the port of a program on your computer.",
 	code_challenge: "The SHA-256 of the app's secret for this request, in base64url (PKCE).",
@@ -64,9 +66,12 @@ describe(approval, { ...REQUEST, ...APPROVAL });
 
 /** What an app asks for. */
 export const REQUESTED = {
-	client_id: "The URL of the document about the app.",
+	client_id: CLIENT_ID,
 	client_name: "What the app calls itself. Anyone can choose any name.",
-	client_host: "The host of the app's document, whose owner is responsible for the app.",
+	client_host:
+		"The host of the app's document, whose owner is responsible for the app; null for an app without a document.",
+	client_organization:
+		"The name of the organization that registered the app; null for an app with a document.",
 	audience: "What the tokens are for: `api` or `mcp`.",
 	scopes: "The permissions that the app asks for.",
 };

@@ -3,8 +3,9 @@ import { scopes as known } from "../../access/scopes.ts";
 import type { Tenant } from "../../access/tenant.ts";
 import { invalid } from "../../http/errors.ts";
 import { isLoopback } from "../../http/origins.ts";
-import { type Client, findClient, isSameRedirect } from "./clients.ts";
+import { type Client, findClient, selectRegistered } from "./clients.ts";
 import { audienceOf, issuerOf, type Service } from "./issuer.ts";
+import { isSameRedirect } from "./redirect_uris.ts";
 import type { AppRequest, Request } from "./shape.ts";
 
 /** What an app asks for. */
@@ -29,23 +30,39 @@ export function audienceIn(service: Service, resource: string | undefined) {
 	return audience;
 }
 
+type Registered = Parameters<typeof findClient>[2];
+
 /**
  * Finds the app that asks, and the scopes that it asks for.
+ * @param registered as in `findClient`
  * @throws 400
  */
-export async function identify(service: Service, request: Pick<Request, "client_id" | "scope">) {
+export async function identify(
+	service: Service,
+	request: Pick<Request, "client_id" | "scope">,
+	registered?: Registered,
+) {
 	const scopes = scopesIn(request.scope);
-	return { client: await findClient(service, request.client_id), scopes };
+	return { client: await findClient(service, request.client_id, registered), scopes };
 }
+
+/** Selects the app that asks, if it is registered. */
+export const selectAsking = ({ db, key }: Tenant, { client_id }: Request) =>
+	selectRegistered(db, client_id, key.user_id);
 
 /**
  * Checks the request of an app. All errors are shown to the person, and none are sent to the app: a
  * request that nobody has allowed must not lead the browser anywhere.
+ * @param registered the row of `selectAsking`, if there is one
  * @throws 400
  */
-export async function check(service: Service, request: Request): Promise<Asked> {
+export async function check(
+	service: Service,
+	request: Request,
+	registered: Registered,
+): Promise<Asked> {
 	const audience = audienceIn(service, request.resource);
-	const { client, scopes } = await identify(service, request);
+	const { client, scopes } = await identify(service, request, registered);
 	if (!client.redirect_uris.some((uri) => isSameRedirect(uri, request.redirect_uri)))
 		throw invalid("redirect_uri", "The address that the app wants to continue at isn't its own.");
 	return { client, audience, scopes };
@@ -68,6 +85,7 @@ export const describe = ({ client, audience, scopes }: Asked) => ({
 	client_id: client.client_id,
 	client_name: client.name,
 	client_host: client.host,
+	client_organization: client.organization,
 	audience,
 	scopes,
 });
@@ -77,8 +95,8 @@ export async function preview(
 	tenant: Tenant,
 	request: Request,
 ): Promise<z.infer<typeof AppRequest>> {
-	await tenant.read();
-	const asked = await check(tenant, request);
+	const [[registered]] = await tenant.read(selectAsking(tenant, request));
+	const asked = await check(tenant, request, registered);
 	const redirect = new URL(request.redirect_uri);
 	return {
 		...describe(asked),

@@ -1,6 +1,7 @@
 import type { personalApiKeys } from "../../db/schema/personal_api_keys.ts";
 
-type Tokens = { access_token: string; refresh_token: string };
+/** The tokens, and for a token exchange what was issued (RFC 8693, section 2.2.1). */
+type Tokens = { access_token: string; refresh_token?: string; issued_token_type?: string };
 
 /** Returns the response with tokens (RFC 6749, section 5.1). */
 export const respond = (

@@ -43,7 +43,8 @@ export const DeviceRequest = z
 	.object({
 		client_id: z.string(),
 		client_name: z.string(),
-		client_host: z.string(),
+		client_host: z.string().nullable(),
+		client_organization: z.string().nullable(),
 		audience: z.string(),
 		scopes: z.array(documentAs(z.string(), z.enum(scopes))),
 	})

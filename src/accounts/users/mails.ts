@@ -82,13 +82,13 @@ export const keyChanged = (
 	text: `The key "${singleLine(label)}" ${mayDo(scopes)}.`,
 });
 
-type App = { name: string; host: string };
+type App = { name: string; host: string | null; organization: string | null };
 
 /** An app got access that can change something. */
-export const appAllowed = ({ name, host }: App, scopes: string[]): Change => ({
+export const appAllowed = ({ name, host, organization }: App, scopes: string[]): Change => ({
 	kind: "key",
 	subject: "An app got access to your Tenantry account",
-	text: `The app "${singleLine(name)}" of ${host} ${mayDo(scopes)}.`,
+	text: `The app "${singleLine(name)}" of ${host ?? singleLine(organization ?? "")} ${mayDo(scopes)}.`,
 });
 
 /** An admin has ended the access of an app. */

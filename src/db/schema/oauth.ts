@@ -1,5 +1,6 @@
-import { integer, sqliteTable, text } from "drizzle-orm/sqlite-core";
-import { boolean, map } from "./columns.ts";
+import { index, integer, sqliteTable, text } from "drizzle-orm/sqlite-core";
+import { boolean, created_at, id, list, map } from "./columns.ts";
+import { organizations } from "./organizations.ts";
 import { personalApiKeys } from "./personal_api_keys.ts";
 
 /** What a person has allowed an app, until the app exchanges its code (docs/oauth.md). */
@@ -59,3 +60,19 @@ export const oauthDeviceRequests = sqliteTable("oauth_device_requests", {
 	is_denied: boolean().notNull().default(false),
 	expires_at: text().notNull(),
 });
+
+/** Apps that don't publish a document about themselves. The id is their `client_id`. */
+export const oauthClients = sqliteTable(
+	"oauth_clients",
+	{
+		id: id(),
+		/** The organization that registered the app. Deleting it ends the app's grants. */
+		organization_id: integer()
+			.notNull()
+			.references(() => organizations.id, { onDelete: "cascade" }),
+		name: text().notNull(),
+		redirect_uris: list<string>(),
+		created_at: created_at(),
+	},
+	(t) => [index("oauth_clients_organization").on(t.organization_id, t.id)],
+);

@@ -51,6 +51,8 @@ export const personalApiKeys = sqliteTable(
 	},
 	(t) => [
 		index("personal_api_keys_user").on(t.user_id, t.id),
+		// For ending the grants of an app that is deleted.
+		index("personal_api_keys_client").on(t.client_id).where(sql`client_id is not null`),
 		// For finding the keys for which the event is due.
 		index("personal_api_keys_expiring")
 			.on(t.expires_at)

@@ -92,6 +92,7 @@ test("a device gets what the person allowed, and its tokens are refreshed like o
 		client_id: device.client_id,
 		client_name: "Notes",
 		client_host: new URL(device.client_id).host,
+		client_organization: null,
 		audience: "mcp",
 		scopes: ["project:write", "user:read"],
 	});

@@ -63,8 +63,17 @@ export function Decision({
 	return (
 		<Form action="Allow" asks={false} onSubmit={allow} onCancel={onCancel}>
 			<p>
-				An app of <strong>{app.client_host}</strong> asks for access to your account {user.email}.
-				It calls itself “{app.client_name}”. Allow it only if you were just using it.
+				{app.client_host === null ? (
+					<>
+						An app that the organization <strong>{app.client_organization}</strong> has registered
+					</>
+				) : (
+					<>
+						An app of <strong>{app.client_host}</strong>
+					</>
+				)}{" "}
+				asks for access to your account {user.email}. It calls itself “{app.client_name}”. Allow it
+				only if you were just using it.
 			</p>
 			<p>{children}</p>
 			<Group name="scopes" label="What it may do">
