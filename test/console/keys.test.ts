@@ -238,7 +238,7 @@ inBrowser("keys", (open) => {
 		const page = await open(`${path}/service_accounts/${account.id}`, { key });
 		await page.getByText("No trusted issuers yet").waitFor();
 		await page.getByRole("link", { name: "Trust an issuer" }).click();
-		await page.getByLabel("Name").fill("Main");
+		await page.getByLabel("Name").fill("Builds");
 		await page.getByLabel("Issuer").fill("https://192.0.2.1");
 		await page.getByLabel("Subject").fill("repo:*");
 		await page.getByLabel("Other claims").fill("environment");
@@ -251,7 +251,7 @@ inBrowser("keys", (open) => {
 		await checkLooks(page, "trusted_issuers-new");
 		await page.getByLabel("Subject").fill("repo:octo-org/website:*");
 		await create.click();
-		await page.getByText("“Main” is trusted.").waitFor();
+		await page.getByText("“Builds” is trusted.").waitFor();
 		const [made] = await stored();
 		expect(made).toMatchObject({
 			subject: "repo:octo-org/website:*",
@@ -267,18 +267,18 @@ inBrowser("keys", (open) => {
 		await page.getByLabel(project.name).check();
 		await page.getByRole("button", { name: "Read only" }).click();
 		await page.getByRole("button", { name: "Save" }).click();
-		await page.getByText("“Main” is saved.").waitFor();
+		await page.getByText("“Builds” is saved.").waitFor();
 		const [saved] = await stored();
 		expect(saved).toMatchObject({
-			...{ name: "Main", audience: made?.audience, claims: made?.claims },
+			...{ name: "Builds", audience: made?.audience, claims: made?.claims },
 			subject: "repo:octo-org/website:environment:production",
 			scoped_projects: [project.id],
 		});
 		await page.getByRole("link", { name: "Deployment" }).click();
-		await page.getByRole("link", { name: "Main" }).click();
+		await page.getByRole("link", { name: "Builds" }).click();
 		await page.getByRole("button", { name: "Stop trusting" }).click();
 		await confirm(page, "Stop trusting");
-		await page.getByText("“Main” is no longer trusted.").waitFor();
+		await page.getByText("“Builds” is no longer trusted.").waitFor();
 		expect(await stored()).toEqual([]);
 	});
 });

@@ -5,7 +5,7 @@
  */
 export const ROWS_WRITTEN: Record<string, number> = {
 	"POST /api/organizations": 16,
-	"DELETE /api/organizations/:id": 31,
+	"DELETE /api/organizations/:id": 32,
 	"PATCH /api/organizations/:id": 4,
 	"POST /api/organizations/:organization_id/audit_streams": 7,
 	"DELETE /api/organizations/:organization_id/audit_streams/:id": 4,
@@ -57,7 +57,7 @@ export const ROWS_WRITTEN: Record<string, number> = {
 	"DELETE /api/organizations/:organization_id/projects/:id": 13,
 	"PATCH /api/organizations/:organization_id/projects/:id": 5,
 	"POST /api/organizations/:organization_id/service_accounts": 15,
-	"DELETE /api/organizations/:organization_id/service_accounts/:id": 7,
+	"DELETE /api/organizations/:organization_id/service_accounts/:id": 8,
 	"PATCH /api/organizations/:organization_id/service_accounts/:id": 9,
 	"POST /api/organizations/:organization_id/service_accounts/:service_account_id/keys": 6,
 	"DELETE /api/organizations/:organization_id/service_accounts/:service_account_id/keys/:id": 4,

@@ -127,7 +127,7 @@ export const exchangeDeviceCode = (c: Context<App>, form: Form) =>
 			requests: db.select().from(oauthDeviceRequests).where(isThis),
 		});
 		const waiting = requests.find((row) => row.device_code_hash === hash);
-		const code = codes.find(({ approval }) => approval.code_challenge === null);
+		const [code] = codes;
 		const asked = code?.approval ?? waiting?.request;
 		if (asked?.client_id !== client_id) throw await countFailure(c, invalidCode());
 		checkResource({ env: c.env, url: c.req.url }, form, asked);

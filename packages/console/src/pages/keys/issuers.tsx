@@ -8,7 +8,7 @@ import type {
 import { type Loaded, useList, useLoad, useNavigate } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
-import { Button, LinkButton } from "../../ui/button.tsx";
+import { Button } from "../../ui/button.tsx";
 import { useSave } from "../../ui/conflict.tsx";
 import { confirm } from "../../ui/dialog.tsx";
 import { Empty, Show, say } from "../../ui/feedback.tsx";
@@ -65,7 +65,11 @@ export function IssuerSection({ account }: Pick<Of, "account">) {
 	return (
 		<Section
 			title="Trusted issuers"
-			actions={<LinkButton href={to("new")}>Trust an issuer</LinkButton>}
+			actions={
+				<a class="button secondary" href={to("new")}>
+					Trust an issuer
+				</a>
+			}
 		>
 			<Table
 				list={list}
