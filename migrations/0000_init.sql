@@ -16,7 +16,8 @@ CREATE TABLE `organizations` (
 	`created_at` text NOT NULL,
 	`updated_at` text NOT NULL,
 	`session_idle_minutes` integer DEFAULT 720 NOT NULL,
-	`session_max_minutes` integer DEFAULT 10080 NOT NULL
+	`session_max_minutes` integer DEFAULT 10080 NOT NULL,
+	`allowed_apps` text
 );
 --> statement-breakpoint
 CREATE TABLE `projects` (

@@ -10,7 +10,7 @@ import { conflict, throttled } from "../src/http/errors.ts";
 import { HOUR_MS, MINUTE_MS } from "../src/lib/durations.ts";
 import { freePort } from "../test/support/peers.ts";
 import { buildAssets } from "./assets.ts";
-import { appDocument, apps } from "./examples/apps.ts";
+import { appDocument, apps, devices } from "./examples/apps.ts";
 import { auditStreams } from "./examples/audit_streams.ts";
 import { events, exports } from "./examples/exports.ts";
 import { keysIn, normalizer } from "./examples/normalize.ts";
@@ -122,6 +122,7 @@ const secrets = [
 	...(await signIn(record, "analyst@example.com", work)),
 ];
 await record.record("removeMember", { parameters: { user__uuid: uuid } });
+const codes = await devices(record, server.url);
 
 const normalize = normalizer({
 	steps: record.steps,
@@ -129,6 +130,7 @@ const normalize = normalizer({
 	texts: [
 		...secrets,
 		...atProvider,
+		...codes,
 		[server.url, APP_URL],
 		[`${peerUrl}/slow`, "https://receiver.example.com/events"],
 		[`${peerUrl}/webhook`, "https://receiver.example.com/webhook"],

@@ -1,5 +1,6 @@
 /** The examples of apps. */
 import { createHash } from "node:crypto";
+import * as z from "zod";
 import type { Recorder } from "./recorder.ts";
 
 const VERIFIER = "example-verifier".padEnd(43, "0");
@@ -46,4 +47,32 @@ export async function apps({ record, refuse }: Recorder, url: string, client_id:
 	await record("listOrganizationOauthGrants");
 	await record("revokeOrganizationOauthGrant", { parameters: { id } });
 	await record("revokeOauthGrant", { parameters: { uuid: "@me", id: await allow() } });
+}
+
+const Started = z.object({ user_code: z.string() });
+
+/**
+ * Records how a user decides about devices.
+ * @param url the URL of the service
+ * @returns the codes of the devices, with their replacements
+ */
+export async function devices({ record, refuse }: Recorder, url: string) {
+	async function start() {
+		const scope = "project:read batch_export:write";
+		const body = new URLSearchParams({ client_id: "tenantry-cli", scope });
+		const response = await fetch(`${url}/oauth/device_authorization`, { method: "POST", body });
+		return Started.parse(await response.json());
+	}
+	const [allowed, denied] = [await start(), await start()];
+	await record("previewDeviceRequest", { body: allowed });
+	const approval = { ...allowed, scopes: ["project:read", "batch_export:read"] };
+	await refuse("approveDeviceRequest", 400, { body: { ...approval, scopes: ["user:read"] } });
+	await record("approveDeviceRequest", { body: approval });
+	await refuse("previewDeviceRequest", 400, { body: allowed });
+	await record("denyDeviceRequest", { body: denied });
+	await refuse("denyDeviceRequest", 400, { body: denied });
+	return [
+		[allowed.user_code, "BCDF-GHJK"],
+		[denied.user_code, "LMNP-QRST"],
+	] satisfies [string, string][];
 }

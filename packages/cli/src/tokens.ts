@@ -42,28 +42,24 @@ const renew = (url: string, used: string) =>
 		return next.key;
 	});
 
-/** The response in the place of one to a request that can't be sent any more. */
-const ended = () => {
-	const words = profile() === "default" ? "" : ` --profile ${profile()}`;
-	return Response.json(
-		{
-			type: "authentication_error",
-			code: "authentication_failed",
-			detail: `This login has ended. Run: tenantry login${words}`,
-			attr: null,
-		},
-		{ status: 401 },
-	);
-};
+/** A response in the form of the API, in the place of one to a request that wasn't sent. */
+const response = (status: number, code: string, detail: string) =>
+	Response.json({ type: "authentication_error", code, detail, attr: null }, { status });
 
-/** Like `renew`; undefined also if the service says that the login has ended. */
-async function renewIfPossible(url: string, used: string) {
+function ended() {
+	const words = profile() === "default" ? "" : ` --profile ${profile()}`;
+	const detail = `This login has ended. Run: tenantry login${words}`;
+	return response(401, "authentication_failed", detail);
+}
+
+/** Like `renew`. Returns a response if the service doesn't renew the tokens. */
+async function tryToRenew(url: string, used: string) {
 	try {
-		return await renew(url, used);
+		return (await renew(url, used)) ?? ended();
 	} catch (error) {
-		if (error instanceof oauth.ResponseBodyError && error.error === "invalid_grant")
-			return undefined;
-		throw error;
+		if (!(error instanceof oauth.ResponseBodyError)) throw error;
+		const { error: code, error_description: detail = code, status } = error;
+		return code === "invalid_grant" ? ended() : response(status, code, detail);
 	}
 }
 
@@ -73,7 +69,8 @@ async function renewIfPossible(url: string, used: string) {
  * @param url the service of the login
  */
 export const fetchWithToken = (url: string) => async (input: string, init: RequestInit) => {
-	const send = (token: string) => {
+	const send = async (token: string | Response) => {
+		if (token instanceof Response) return token;
 		const headers = new Headers(init.headers);
 		headers.set("authorization", `Bearer ${token}`);
 		return fetch(input, { ...init, headers });
@@ -81,10 +78,8 @@ export const fetchWithToken = (url: string) => async (input: string, init: Reque
 	const login = loginTo(url);
 	if (!login) return ended();
 	const isOver = (login.tokens?.expires_at ?? 0) < Date.now() + EARLY_MS;
-	const token = isOver ? await renewIfPossible(url, login.key) : login.key;
-	if (token === undefined) return ended();
-	const response = await send(token);
-	if (response.status !== 401) return response;
-	const next = await renewIfPossible(url, token);
-	return next === undefined ? ended() : send(next);
+	const token = isOver ? await tryToRenew(url, login.key) : login.key;
+	const received = await send(token);
+	if (received.status !== 401 || token instanceof Response) return received;
+	return send(await tryToRenew(url, token));
 };

@@ -1,4 +1,4 @@
-import { sql } from "drizzle-orm";
+import { type SQL, sql } from "drizzle-orm";
 import type { BatchResponse } from "drizzle-orm/batch";
 import type * as z from "zod";
 import { retry } from "../../access/retry.ts";
@@ -10,12 +10,12 @@ import { type Approval, oauthClients, oauthCodes } from "../../db/schema/oauth.t
 import { forbidden, invalid } from "../../http/errors.ts";
 import {
 	assertMayGrant,
-	checkExpiry,
 	checkRestrictions,
+	checkRules,
 	type Grants,
-	mayLast,
+	isWithinRules,
 	restrictions,
-	selectStrict,
+	selectRules,
 	toSql,
 } from "../personal_api_keys/grants.ts";
 import { appAllowed, canWrite, tellCaller } from "../users/mails.ts";
@@ -38,11 +38,14 @@ const ownerOf = ({ key }: Tenant) => ({
 	isServiceAccount: false,
 });
 
-/** The queries on which `checkChoice` decides. */
-export const selectForChoice = (tenant: Tenant, choice: Choice) =>
+/**
+ * The queries on which `checkChoice` decides.
+ * @param client_id of the app
+ */
+export const selectForChoice = (tenant: Tenant, choice: Choice, client_id: SQL) =>
 	[
 		...restrictions(tenant, ownerOf(tenant), choice),
-		selectStrict(tenant, ownerOf(tenant), toSql(accessIn(choice))),
+		selectRules(tenant, ownerOf(tenant), toSql(accessIn(choice)), client_id),
 	] as const;
 
 type Answers = BatchResponse<ReturnType<typeof selectForChoice>>;
@@ -51,13 +54,13 @@ type Answers = BatchResponse<ReturnType<typeof selectForChoice>>;
 export async function checkChoice(
 	tenant: Tenant,
 	choice: Choice,
-	[organizations, projects, [strict]]: Answers,
+	[organizations, projects, rules]: Answers,
 ) {
 	if (tenant.caller.is_service_account) throw forbidden("Only people can allow apps.");
 	await assertMayGrant(tenant, accessIn(choice));
 	checkRestrictions("scoped_organizations", choice.scoped_organizations, organizations);
 	checkRestrictions("scoped_projects", choice.scoped_projects, projects);
-	checkExpiry(accessIn(choice).expires_at, strict, "ends_at");
+	checkRules(accessIn(choice).expires_at, rules, "ends_at");
 }
 
 /** How the app exchanges what it is allowed: the code, and what else it has to prove. */
@@ -84,7 +87,12 @@ export async function store(
 		...{ ...proof, ...access, ends_at },
 	};
 	const { user_id } = tenant.key;
-	const isAllowed = mayLast(tenant, ownerOf(tenant), accessIn(choice));
+	const isAllowed = isWithinRules(
+		tenant,
+		ownerOf(tenant),
+		accessIn(choice),
+		sql`${client.client_id}`,
+	);
 	await tenant.write({
 		checks: [assertThat(tenant.db, isAllowed, "is_current"), ...(more.checks ?? [])],
 		changes: [
@@ -105,7 +113,7 @@ export const approve = (tenant: Tenant, body: z.infer<typeof Body>) =>
 	retry(async (): Promise<z.infer<typeof AppResponse>> => {
 		const [[registered], ...answers] = await tenant.read(
 			selectAsking(tenant, body),
-			...selectForChoice(tenant, body),
+			...selectForChoice(tenant, body, sql`${body.client_id}`),
 		);
 		await checkChoice(tenant, body, answers);
 		const asked = await check(tenant, body, registered);

@@ -1,4 +1,4 @@
-import { and, eq, gt, type SQL } from "drizzle-orm";
+import { and, eq, gt, type SQL, sql } from "drizzle-orm";
 import type { Context } from "hono";
 import type * as z from "zod";
 import { retry } from "../../access/retry.ts";
@@ -127,7 +127,7 @@ export const exchangeDeviceCode = (c: Context<App>, form: Form) =>
 			requests: db.select().from(oauthDeviceRequests).where(isThis),
 		});
 		const waiting = requests.find((row) => row.device_code_hash === hash);
-		const code = codes.find(({ approval }) => approval.code_challenge === null);
+		const [code] = codes;
 		const asked = code?.approval ?? waiting?.request;
 		if (asked?.client_id !== client_id) throw await countFailure(c, invalidCode());
 		checkResource({ env: c.env, url: c.req.url }, form, asked);
@@ -172,6 +172,10 @@ export async function preview(tenant: Tenant, body: z.infer<typeof shape.userCod
 	return describe(await ask(tenant, orNone(row).request));
 }
 
+/** SQL for the `client_id` of the app that asks. */
+const clientOf = (isThis: SQL) =>
+	sql`(select ${oauthDeviceRequests.request} ->> 'client_id' from ${oauthDeviceRequests} where ${isThis})`;
+
 /**
  * Allows a device what it asks for, or a part of it.
  * @throws as `approve`, and 400 if no device waits with the code
@@ -181,7 +185,7 @@ export const approve = (tenant: Tenant, body: z.infer<typeof shape.deviceApprova
 		const isThis = await isEntered(body);
 		const [[row], ...answers] = await tenant.read(
 			selectWaiting(tenant.db, isThis),
-			...selectForChoice(tenant, body),
+			...selectForChoice(tenant, body, clientOf(isThis)),
 		);
 		await checkChoice(tenant, body, answers);
 		const { device_code_hash: hash, request } = orNone(row);

@@ -17,7 +17,7 @@ import { orNotFound } from "../../http/errors.ts";
 import { toBase64url } from "../../lib/base64url.ts";
 import { OauthError } from "./errors.ts";
 import type { Form } from "./form.ts";
-import { end, entriesOf, type Grant, selectGrants } from "./grants.ts";
+import { endReused, entriesOf, type Grant, selectGrants } from "./grants.ts";
 import { checkResource } from "./issuer.ts";
 import { respond } from "./respond.ts";
 import { accessExpiry, newRefreshToken, refreshExpiry } from "./tokens.ts";
@@ -67,7 +67,7 @@ export const exchange = (c: Context<App>, form: Form) =>
  */
 export async function useCode(c: Context<App>, db: Connected, code: Code, grants: Grant[]) {
 	const made = grants.find(({ id }) => id === code.key_id);
-	if (made) await end(c, db, made, "code_reused");
+	if (made) await endReused(c, db, made, "code_reused");
 	if (code.key_id !== null || code.expires_at <= now()) throw await countFailure(c, invalidCode());
 	return write(c, db, code, grants.slice(0, Math.max(0, grants.length - MAX_GRANTS + 1)));
 }

@@ -2,6 +2,7 @@ import { and, eq, isNotNull, type SQL } from "drizzle-orm";
 import type { Context } from "hono";
 import { commit } from "../../access/unit_of_work.ts";
 import { currentOrganization } from "../../access/visible.ts";
+import { addressOf } from "../../auth/addresses.ts";
 import { ACCESS_TOKEN, digest, evict, isWellFormed } from "../../auth/keys.ts";
 import { assertExists } from "../../db/assertion.ts";
 import { aliased, type Connected, type Database, runBatch } from "../../db/client.ts";
@@ -11,6 +12,7 @@ import { oauthRefreshTokens } from "../../db/schema/oauth.ts";
 import { personalApiKeys } from "../../db/schema/personal_api_keys.ts";
 import { users } from "../../db/schema/users.ts";
 import type { App } from "../../env.ts";
+import { appReused, mailChange } from "../users/mails.ts";
 import { userColumns } from "../users/shape.ts";
 import { readRefreshToken } from "./tokens.ts";
 
@@ -128,4 +130,15 @@ export async function end(
 		c,
 	);
 	await evict(c.env, grant.hash);
+}
+
+/** Ends a grant whose code or refresh token was used twice, and tells its person. */
+export async function endReused(
+	c: Context<App>,
+	db: Connected,
+	grant: Named & { hash: string },
+	job: "code_reused" | "refresh_token_reused",
+) {
+	await end(c, db, grant, job);
+	c.executionCtx.waitUntil(mailChange(c.env, grant.user_id, appReused(grant.label), addressOf(c)));
 }

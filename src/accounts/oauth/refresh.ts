@@ -15,7 +15,7 @@ import type { App } from "../../env.ts";
 import { orNotFound } from "../../http/errors.ts";
 import { OauthError } from "./errors.ts";
 import type { Form } from "./form.ts";
-import { end, findByToken, type Grant } from "./grants.ts";
+import { endReused, findByToken, type Grant } from "./grants.ts";
 import { checkResource } from "./issuer.ts";
 import { respond } from "./respond.ts";
 import { accessExpiry, newRefreshToken, readRefreshToken, refreshExpiry } from "./tokens.ts";
@@ -39,7 +39,7 @@ export const refresh = (c: Context<App>, form: Form) =>
 		if (!found || found.kind === "access" || found.grant.client_id !== client_id)
 			throw await countFailure(c, invalidToken());
 		const { grant, kind } = found;
-		if (kind === "used") await end(c, db, grant, "refresh_token_reused");
+		if (kind === "used") await endReused(c, db, grant, "refresh_token_reused");
 		if (kind === "used" || grant.refresh_expires_at <= now())
 			throw await countFailure(c, invalidToken());
 		checkWishes(c, form, grant);

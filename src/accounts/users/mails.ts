@@ -91,10 +91,19 @@ export const appAllowed = ({ name, host, organization }: App, scopes: string[]):
 	text: `The app "${singleLine(name)}" of ${host ?? singleLine(organization ?? "")} ${mayDo(scopes)}.`,
 });
 
+const APP_ENDED = "The access of an app to your Tenantry account has ended";
+
+/** The access of an app has ended because its code or refresh token was used twice. */
+export const appReused = (name: string): Change => ({
+	kind: "key",
+	subject: APP_ENDED,
+	text: `A code or token of the app "${singleLine(name)}" was used twice, so somebody may have stolen it. If you still use the app, allow it again.`,
+});
+
 /** An admin has ended the access of an app. */
 export const appEnded = (name: string, organization: string): Change => ({
 	kind: "key",
-	subject: "The access of an app to your Tenantry account has ended",
+	subject: APP_ENDED,
 	text: `An admin of the organization "${singleLine(organization)}" has ended the access of the app "${singleLine(name)}".`,
 });
 

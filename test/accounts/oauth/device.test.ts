@@ -6,7 +6,7 @@ import { v7 } from "uuid";
 import { expect, test, vi } from "vitest";
 import { deleteOld } from "../../../src/accounts/oauth/clean.ts";
 import { app } from "../../../src/app.ts";
-import { digest } from "../../../src/auth/keys.ts";
+import { digest, mint } from "../../../src/auth/keys.ts";
 import { oauthCodes, oauthDeviceRequests } from "../../../src/db/schema/oauth.ts";
 import { personalApiKeys } from "../../../src/db/schema/personal_api_keys.ts";
 import { users } from "../../../src/db/schema/users.ts";
@@ -227,13 +227,12 @@ test("a device code works for its app and resource only, and not as another code
 test("a device code that nobody got doesn't work, even with a code that a person could see", async () => {
 	const home = await world();
 	const device = await start();
-	const again = await start({}, device.client_id);
-	const swapped = again.device_code.replace(
-		again.user_code.replace("-", ""),
-		device.user_code.replace("-", ""),
-	);
+	const made = mint(`tnt_dc_${device.user_code.replace("-", "")}_`);
+	const wrong = [made, `${device.device_code}x`, "x", home.key];
+	for (const device_code of wrong)
+		await expect(poll({ ...device, device_code })).rejects.toMatchObject(fails("invalid_grant"));
 	await approve(home, device.user_code);
-	for (const device_code of [swapped, `${device.device_code}x`, "x", home.key])
+	for (const device_code of wrong)
 		await expect(poll({ ...device, device_code })).rejects.toMatchObject(fails("invalid_grant"));
 	expect(await poll(device)).toMatchObject({ token_type: "bearer" });
 });

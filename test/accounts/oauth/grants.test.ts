@@ -1,14 +1,17 @@
+import { createExecutionContext, waitOnExecutionContext } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { eq, isNotNull } from "drizzle-orm";
 import { v7 } from "uuid";
 import { describe, expect, test, vi } from "vitest";
 import { deleteOld } from "../../../src/accounts/oauth/clean.ts";
 import { newRefreshToken } from "../../../src/accounts/oauth/tokens.ts";
+import { app } from "../../../src/app.ts";
 import { keyCache } from "../../../src/auth/key_cache.ts";
 import { digest } from "../../../src/auth/keys.ts";
 import { oauthCodes, oauthRefreshTokens } from "../../../src/db/schema/oauth.ts";
 import { personalApiKeys } from "../../../src/db/schema/personal_api_keys.ts";
 import { users } from "../../../src/db/schema/users.ts";
+import { outbox } from "../../support/mail.ts";
 import { connect } from "../../support/mcp.ts";
 import { stopClock } from "../../support/time.ts";
 import { call, db, world } from "../../support/world.ts";
@@ -166,6 +169,22 @@ describe("a refresh token", () => {
 		expect(await statusWith(last.access)).toBe(401);
 		await expect(refresh(client_id, last.refresh)).rejects.toMatchObject(fails("invalid_grant"));
 		expect(await grantsOf(home.owner.id)).toEqual([]);
+	});
+
+	test("that was used is a mail to the person", async () => {
+		const home = await world();
+		await db.update(users).set({ is_email_verified: true }).where(eq(users.id, home.owner.id));
+		const { client_id, refresh: refresh_token } = await granted(home);
+		await refresh(client_id, refresh_token);
+		const mails = outbox();
+		const body = new URLSearchParams({ grant_type: "refresh_token", refresh_token, client_id });
+		const again = new Request(new URL("/oauth/token", API), { method: "POST", body });
+		const context = createExecutionContext();
+		await app.fetch(again, { ...env, ...mails.env }, context);
+		await waitOnExecutionContext(context);
+		const [mail] = mails.take();
+		expect(mail?.to).toBe(home.owner.email);
+		expect(mail?.text).toContain('A code or token of the app "Notes" was used twice');
 	});
 
 	test("in a race of twenty gives tokens at most once, and none of them work", async () => {

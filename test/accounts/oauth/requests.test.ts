@@ -143,9 +143,15 @@ test.each(["/redirect/302", "/status/500", "/body/200/bm90aGluZw", "/close"])(
 test("a document in a private network isn't fetched, nor one without encryption", async () => {
 	const home = await world();
 	const options = { env: { ALLOW_PRIVATE_DESTINATIONS: "false" } };
-	for (const client_id of [newApp(), "https://10.0.0.1/app", "https://localhost/app"]) {
+	for (const [client_id, reason] of [
+		[newApp(), "must be an https URL"],
+		["https://10.0.0.1/app", "10.0.0.1 is a private address"],
+		["https://localhost/app", "localhost is a name of a private network"],
+	] as const) {
 		const { parameters } = await request(client_id);
-		expect(await preview(home, parameters, options)).toMatchObject(rejected("client_id"));
+		const response = await preview(home, parameters, options);
+		expect(response).toMatchObject(rejected("client_id"));
+		expect(response.body.detail).toContain(reason);
 	}
 });
 
