@@ -121,7 +121,7 @@ describe("a job", () => {
 
 	test("costs two round trips and few written rows, and its exchange is an event", async () => {
 		const home = await trusting();
-		await exchangeIn({}, home);
+		expect((await exchangeIn({}, home)).status).toBe(200);
 		const second = await exchangeIn({}, home);
 		expect(second.status).toBe(200);
 		expect(cost(second)).toMatchObject({ trips: 2, written: 6 });
