@@ -1,5 +1,6 @@
 /** The menus: the pages that have a link in the sidebar, and in the palette. */
 import {
+	AppWindow,
 	Bell,
 	Blocks,
 	Bot,
@@ -45,6 +46,7 @@ export const MENU: readonly (readonly [group: string, entries: readonly Entry[]]
 		"Security",
 		[
 			["service_accounts", "Service accounts", Bot],
+			["apps", "Apps", AppWindow],
 			["webhooks", "Webhooks", Webhook],
 			["activity", "Activity", History],
 			["audit_streams", "Audit streams", ShieldCheck],

@@ -44,6 +44,7 @@ export const organizationPages: Pages = [
 	["/service_accounts", lazy(() => import("./pages/keys/accounts.tsx"))],
 	["/service_accounts/:account", ServiceAccount],
 	["/service_accounts/:account/*", ServiceAccount],
+	["/apps", lazy(() => import("./pages/oauth/apps.tsx"))],
 	["/webhooks", lazy(() => import("./pages/events/webhooks.tsx"))],
 	["/webhooks/new", lazy(() => import("./pages/events/new_webhook.tsx"))],
 	["/webhooks/:id/:tab?", lazy(() => import("./pages/events/webhook.tsx"))],
@@ -57,6 +58,8 @@ export const organizationPages: Pages = [
 /** Pages of the signed-in user. Their paths are matched before the paths of organizations. */
 export const ownPages: Pages = [
 	["/console/new", lazy(() => import("./pages/overview/new.tsx"))],
+	["/console/oauth", lazy(() => import("./pages/oauth/consent.tsx"))],
+	["/console/device", lazy(() => import("./pages/oauth/device.tsx"))],
 	["/console/accept", lazy(() => import("./pages/sign_in/accept.tsx"))],
 	["/console/account", lazy(() => import("./pages/sign_in/account.tsx"))],
 	["/console/keys", lazy(() => import("./pages/keys/own_keys.tsx"))],

@@ -14,6 +14,7 @@ import { Badge, Facts, levelName, Time } from "../../ui/values.tsx";
 import { AccountForm, type AccountSettings } from "./account_form.tsx";
 import { OnlyAdmins } from "./accounts.tsx";
 import { EditKey } from "./edit_view.tsx";
+import { Issuer, IssuerSection, NewIssuer } from "./issuers.tsx";
 import { KeyList } from "./key_list.tsx";
 import { KeyView } from "./key_view.tsx";
 import { keysOf } from "./keys.ts";
@@ -143,6 +144,7 @@ function Overview() {
 					empty={<Empty title="No keys yet">Create a key for the program.</Empty>}
 				/>
 			</Section>
+			<IssuerSection account={account} />
 		</PageView>
 	);
 }
@@ -157,6 +159,13 @@ function Key() {
 function ChangeKey() {
 	const { key = "" } = useRoute().params;
 	return <EditKey key={key} keys={useAccount().keys} id={key} />;
+}
+
+const Trust = () => <NewIssuer {...useAccount()} />;
+
+function Trusted() {
+	const { issuer = "" } = useRoute().params;
+	return <Issuer key={issuer} {...useAccount()} id={issuer} />;
 }
 
 function Pages({ id }: { id: string }) {
@@ -184,6 +193,8 @@ function Pages({ id }: { id: string }) {
 						<Route path="/keys/new" component={New} />
 						<Route path="/keys/:key" component={Key} />
 						<Route path="/keys/:key/edit" component={ChangeKey} />
+						<Route path="/issuers/new" component={Trust} />
+						<Route path="/issuers/:issuer" component={Trusted} />
 					</Router>
 				</Current.Provider>
 			)}

@@ -7,10 +7,10 @@ import { confirm } from "../../ui/dialog.tsx";
 import { Show, say } from "../../ui/feedback.tsx";
 import { Filter } from "../../ui/filters.tsx";
 import { LoadedPage, PageView, Section } from "../../ui/page.tsx";
+import { levelOf, OBJECTS } from "../../ui/scopes.ts";
 import { Badge, Facts, Time } from "../../ui/values.tsx";
 import { getCurrentKey, type Keys, USAGE_DAYS } from "./keys.ts";
 import { Made } from "./made.tsx";
-import { levelOf, OBJECTS } from "./scopes.ts";
 import { expiresSoon, isExpired } from "./states.ts";
 import { addressesOf, UseByDay } from "./usage.tsx";
 
