@@ -124,7 +124,7 @@ describe("a job", () => {
 		expect((await exchangeIn({}, home)).status).toBe(200);
 		const second = await exchangeIn({}, home);
 		expect(second.status).toBe(200);
-		expect(cost(second)).toMatchObject({ trips: 2, written: 6 });
+		expect(cost(second)).toMatchObject({ trips: 2, written: 7 });
 		const { body } = await home.here("GET", "/events?types=trusted_issuer.exchanged");
 		expect(body.results).toHaveLength(2);
 		const keys = (await keysOf(home)).map(({ id }) => id);
