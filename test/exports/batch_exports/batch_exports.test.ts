@@ -1304,7 +1304,7 @@ describe("runs", () => {
 		expect(await ask("kind=backfill&limit=1&offset=1")).toEqual([3, [4]]);
 		expect(await ask("kind=backfill&status=Failed")).toEqual([2, [4, 5]]);
 		expect(await ask("kind=scheduled&status=Completed")).toEqual([1, [1]]);
-		expect(await ask("kind=backfill&after=2026-01-05T00:00:00Z")).toEqual([2, [4, 5]]);
+		expect(await ask("kind=backfill&after=2026-01-05T00:00:00Z")).toEqual([1, [5]]);
 		expect(await ask("kind=scheduled&starts_before=2026-01-02T00:00:00Z")).toEqual([1, [1]]);
 		expect(await here("GET", `${path}/runs?kind=other`)).toMatchObject({
 			status: 400,
