@@ -9,7 +9,9 @@ import { PageView, Section } from "../../ui/page.tsx";
 import { buttons, Table } from "../../ui/table.tsx";
 import { nameOf } from "../../ui/values.tsx";
 import { AdminsOnly } from "../events/admins_only.tsx";
+import { AllowedApps } from "./allowed_apps.tsx";
 import { app, permissions, times } from "./grants.tsx";
+import { RegisteredApps } from "./registered_apps.tsx";
 
 /** The apps that members have given access to the organization. */
 function OfMembers() {
@@ -68,6 +70,8 @@ export default function Apps() {
 	return (
 		<PageView title="Apps" lead="What members have allowed apps and assistants to do for them.">
 			<OfMembers />
+			<RegisteredApps />
+			<AllowedApps />
 		</PageView>
 	);
 }
