@@ -2,12 +2,13 @@ import {
 	Client,
 	type OAuthClientProvider,
 	type OAuthDiscoveryState,
+	type StoredOAuthClientInformation,
 	type StoredOAuthTokens,
 	StreamableHTTPClientTransport,
 	UnauthorizedError,
 } from "@modelcontextprotocol/client";
 import { expect, inject, test, vi } from "vitest";
-import { callback, client_id } from "./support/app.ts";
+import { callback } from "./support/app.ts";
 import { inBrowser, newMember, newOrganization } from "./support/browser.ts";
 
 /** What the official client asks of a program that uses it: to keep what it says, and a browser. */
@@ -16,12 +17,16 @@ class Program implements OAuthClientProvider {
 	clientMetadata = { client_name: "Notes", redirect_uris: [callback()] };
 	/** Where the browser was sent last. */
 	asked: URL | undefined;
+	#registered: StoredOAuthClientInformation | undefined;
 	#tokens: StoredOAuthTokens | undefined;
 	#verifier = "";
 	#discovery: OAuthDiscoveryState | undefined;
 
-	// As `clientMetadataUrl`, the client accepts only https.
-	clientInformation = () => ({ client_id });
+	// It has no document, so it registers itself.
+	clientInformation = () => this.#registered;
+	saveClientInformation(registered: StoredOAuthClientInformation) {
+		this.#registered = registered;
+	}
 	state = () => "a-state";
 	tokens = () => this.#tokens;
 	saveTokens(tokens: StoredOAuthTokens) {
@@ -69,6 +74,7 @@ inBrowser("the official MCP client", (open) => {
 		expect(searchParams.get("resource")).toBe(`${inject("console").url}/mcp`);
 
 		const page = await open(pathname + search, { key });
+		await page.getByText("that nobody vouches for").waitFor();
 		await page.getByLabel("Projects: Read").check();
 		await page.getByLabel("Profile: None").check();
 		await page.getByRole("button", { name: "Allow", exact: true }).click();

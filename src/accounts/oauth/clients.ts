@@ -11,11 +11,13 @@ import { reason } from "../../outbound/reason.ts";
 import { sender } from "../../outbound/send.ts";
 import { issuerOf, type Service } from "./issuer.ts";
 import { isRedirectUri, MAX_REDIRECT_URIS, MAX_URI_CHARACTERS } from "./redirect_uris.ts";
+import { isSelfRegistered, readSelfRegistered } from "./self_registered.ts";
 import { DEVICE_GRANT } from "./tokens.ts";
 
 /*
  * Apps publish a document about themselves at the URL that is their client id
- * (draft-ietf-oauth-client-id-metadata-document), or an organization registers them.
+ * (draft-ietf-oauth-client-id-metadata-document), or an organization registers them, or they
+ * register themselves.
  */
 
 /** An app that asks for access. */
@@ -143,6 +145,21 @@ async function findDocument(env: Env, client_id: string): Promise<Client> {
 	return { client_id, name: shown, host: url.host, organization: null, redirect_uris, grant_types };
 }
 
+async function findSelfRegistered(env: Env, client_id: string): Promise<Client> {
+	const app = await readSelfRegistered(env, client_id);
+	if (!app) throw badClient("its registration is unknown or has expired.");
+	const { client_name, redirect_uris } = app;
+	const grant_types = ["authorization_code"];
+	return {
+		client_id,
+		name: client_name,
+		host: null,
+		organization: null,
+		redirect_uris,
+		grant_types,
+	};
+}
+
 /**
  * Returns the app with this client id. A document about it is fetched from its host, or was in the
  * last minutes.
@@ -155,6 +172,7 @@ export async function findClient(
 	registered?: Registered,
 ): Promise<Client> {
 	if (registered) return { ...registered, host: null, grant_types: ["authorization_code"] };
+	if (isSelfRegistered(client_id)) return findSelfRegistered(service.env, client_id);
 	if (client_id !== COMMAND_LINE.client_id) return findDocument(service.env, client_id);
 	return { ...COMMAND_LINE, host: new URL(issuerOf(service)).host, organization: null };
 }

@@ -3,21 +3,21 @@ import type { Context } from "hono";
 import type * as z from "zod";
 import { retry } from "../../access/retry.ts";
 import type { Tenant } from "../../access/tenant.ts";
-import { addressOf, countFailure } from "../../auth/addresses.ts";
+import { countFailure } from "../../auth/addresses.ts";
 import { digest, isWellFormed, mint } from "../../auth/keys.ts";
-import { networkOf } from "../../auth/ranges.ts";
 import { assertExists } from "../../db/assertion.ts";
 import { type Database, runBatch } from "../../db/client.ts";
 import { now } from "../../db/now.ts";
 import { oauthDeviceRequests } from "../../db/schema/oauth.ts";
 import { connect } from "../../db/session.ts";
 import type { App } from "../../env.ts";
-import { invalid, throttled } from "../../http/errors.ts";
+import { invalid } from "../../http/errors.ts";
 import { checkChoice, selectForChoice, store } from "./approve.ts";
 import { OauthError } from "./errors.ts";
 import { invalidCode, selectCode, useCode } from "./exchange.ts";
 import type { Form } from "./form.ts";
 import { checkResource, issuerOf, type Service } from "./issuer.ts";
+import { limitNetwork } from "./limit.ts";
 import { type Asked, audienceIn, describe, identify } from "./request.ts";
 import * as shape from "./shape.ts";
 import { DEVICE_CODE_MS, DEVICE_GRANT, deviceCodeExpiry } from "./tokens.ts";
@@ -51,16 +51,10 @@ const prefixOf = (userCode: string) => `tnt_dc_${userCode}_`;
 
 const START = /^tnt_dc_([BCDFGHJKLMNPQRSTVWXZ]{8})_/;
 
-/** @throws 429 after ten requests of a network in a minute, because each writes a row */
-async function limitRequests(c: Context<App>) {
-	const key = `device requests of ${networkOf(addressOf(c) ?? "unknown")}`;
-	const { success } = await c.env.SIGN_INS.limit({ key });
-	if (!success) throw throttled(60);
-}
-
 /** Starts a request of a device (section 3.1). */
 export async function authorizeDevice(c: Context<App>, form: Form) {
-	await limitRequests(c);
+	// Each writes a row.
+	await limitNetwork(c, "device requests");
 	const service = { env: c.env, url: c.req.url };
 	const { data } = shape.deviceRequest.safeParse({
 		client_id: form.required("client_id"),

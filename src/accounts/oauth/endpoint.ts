@@ -7,6 +7,7 @@ import { exchange } from "./exchange.ts";
 import { type Form, readForm } from "./form.ts";
 import { introspect, revoke } from "./inspect.ts";
 import { refresh } from "./refresh.ts";
+import { register } from "./self_registered.ts";
 import { TOKEN_EXCHANGE } from "./token_types.ts";
 import { DEVICE_GRANT } from "./tokens.ts";
 
@@ -28,6 +29,7 @@ export default router()
 	.get("/authorize", (c) => c.redirect(`/console/oauth${new URL(c.req.url).search}`, 303))
 	.use("*", asOauthErrors)
 	.post("/device_authorization", async (c) => c.json(await authorizeDevice(c, await readForm(c))))
+	.post("/register", async (c) => c.json(await register(c), 201))
 	.post("/token", async (c) => {
 		const form = await readForm(c);
 		const grant = GRANT_TYPES.get(form.required("grant_type"));

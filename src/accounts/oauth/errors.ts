@@ -3,7 +3,7 @@ import type { App } from "../../env.ts";
 import { ApiError } from "../../http/errors.ts";
 import { formatted } from "../../http/json.ts";
 
-/** RFC 6749, section 5.2; RFC 8707, section 2; RFC 8628, section 3.5. */
+/** RFC 6749, section 5.2; RFC 8707, section 2; RFC 8628, section 3.5; RFC 7591, section 3.2.2. */
 type OauthCode =
 	| "invalid_request"
 	| "invalid_client"
@@ -11,6 +11,8 @@ type OauthCode =
 	| "invalid_grant"
 	| "invalid_scope"
 	| "invalid_target"
+	| "invalid_redirect_uri"
+	| "invalid_client_metadata"
 	| "unsupported_grant_type"
 	| "authorization_pending"
 	| "slow_down"

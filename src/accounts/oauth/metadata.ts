@@ -29,6 +29,7 @@ function authorizationServer(service: Service) {
 		issuer,
 		authorization_endpoint: `${issuer}/oauth/authorize`,
 		device_authorization_endpoint: `${issuer}/oauth/device_authorization`,
+		registration_endpoint: `${issuer}/oauth/register`,
 		token_endpoint: `${issuer}/oauth/token`,
 		revocation_endpoint: `${issuer}/oauth/revoke`,
 		introspection_endpoint: `${issuer}/oauth/introspect`,

@@ -71,7 +71,7 @@ export const REQUESTED = {
 	client_host:
 		"The host of the app's document, whose owner is responsible for the app; null for an app without a document.",
 	client_organization:
-		"The name of the organization that registered the app; null for an app with a document.",
+		"The name of the organization that registered the app; null for others. If `client_host` is null too, the app has registered itself: nobody vouches for it.",
 	audience: "What the tokens are for: `api` or `mcp`.",
 	scopes: "The permissions that the app asks for.",
 };

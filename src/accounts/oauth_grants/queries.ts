@@ -30,7 +30,7 @@ export const toCommon = (grant: Grant) => ({
 	id: grant.id,
 	client_id: grant.client_id ?? "",
 	client_name: grant.label,
-	client_host: URL.parse(grant.client_id ?? "")?.host ?? null,
+	client_host: URL.parse(grant.client_id ?? "")?.host || null,
 	audience: grant.audience ?? "",
 	scopes: grant.scopes,
 	created_at: grant.created_at,

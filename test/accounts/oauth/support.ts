@@ -23,7 +23,12 @@ export const options = {
 	[oauth.customFetch]: (
 		url: string,
 		{ method, headers, body }: oauth.CustomFetchOptions<string, URLSearchParams | unknown>,
-	) => send(method, url, body instanceof URLSearchParams ? body : undefined, headers),
+	) => send(
+			method,
+			url,
+			body instanceof URLSearchParams || typeof body === "string" ? body : undefined,
+			headers,
+		),
 };
 
 /** The description of the authorization server, as the client library reads it. */

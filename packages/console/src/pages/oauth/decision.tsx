@@ -31,6 +31,27 @@ type Choice = {
 	ends_at: string | null;
 };
 
+/** Who is responsible for the app. */
+function Who({ app: { client_host, client_organization } }: { app: DeviceRequest }) {
+	if (client_host !== null)
+		return (
+			<>
+				An app of <strong>{client_host}</strong>
+			</>
+		);
+	if (client_organization !== null)
+		return (
+			<>
+				An app that the organization <strong>{client_organization}</strong> has registered
+			</>
+		);
+	return (
+		<>
+			An app <strong>that nobody vouches for</strong>, because it has registered itself,
+		</>
+	);
+}
+
 /**
  * The decision about an app. It says who asks, in words that the app can't choose.
  * @param children where the app continues
@@ -63,17 +84,8 @@ export function Decision({
 	return (
 		<Form action="Allow" asks={false} onSubmit={allow} onCancel={onCancel}>
 			<p>
-				{app.client_host === null ? (
-					<>
-						An app that the organization <strong>{app.client_organization}</strong> has registered
-					</>
-				) : (
-					<>
-						An app of <strong>{app.client_host}</strong>
-					</>
-				)}{" "}
-				asks for access to your account {user.email}. It calls itself “{app.client_name}”. Allow it
-				only if you were just using it.
+				<Who app={app} /> asks for access to your account {user.email}. It calls itself “
+				{app.client_name}”. Allow it only if you were just using it.
 			</p>
 			<p>{children}</p>
 			<Group name="scopes" label="What it may do">
