@@ -36,8 +36,8 @@ const errorOf = async (body: unknown) => {
 	return [response.status, error, response.headers.get("cache-control")];
 };
 
-test("an app that registers itself can ask for access for 90 days, and keeps what people gave it", async () => {
-	const { owner, key } = await world();
+test("an app that registers itself can ask for access for 90 days", async () => {
+	const { key } = await world();
 	const { client_id, ...registered } = await register({ token_endpoint_auth_method: "none" });
 	expect(registered).toMatchObject({
 		client_name: "Notes",
@@ -55,7 +55,6 @@ test("an app that registers itself can ask for access for 90 days, and keeps wha
 	});
 	const { access } = secretsIn(await exchange(await codeFor({ key }, asked), asked));
 	expect(await statusWith(access)).toBe(200);
-	expect(owner.id).toBeDefined();
 	vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + 91 * DAY_MS });
 	expect(await preview({ key }, asked.parameters)).toMatchObject(rejected("client_id"));
 	vi.useRealTimers();

@@ -23,7 +23,8 @@ export const options = {
 	[oauth.customFetch]: (
 		url: string,
 		{ method, headers, body }: oauth.CustomFetchOptions<string, URLSearchParams | unknown>,
-	) => send(
+	) =>
+		send(
 			method,
 			url,
 			body instanceof URLSearchParams || typeof body === "string" ? body : undefined,
