@@ -17,7 +17,7 @@ export const ACTIVITIES = {
 	Identity: ["created", "deleted"],
 	SignIn: ["failed", "break_glass_used"],
 	OauthClient: ["created", "updated", "deleted"],
-	OauthGrant: ["created", "revoked"],
+	OauthGrant: ["created", "revoked", "rejected"],
 	ServiceAccount: ["created", "updated", "deleted"],
 	ServiceAccountKey: ["created", "updated", "rolled", "deleted"],
 	TrustedIssuer: ["created", "updated", "exchanged", "deleted"],

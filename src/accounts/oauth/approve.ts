@@ -20,6 +20,7 @@ import {
 } from "../personal_api_keys/grants.ts";
 import { appAllowed, canWrite, tellCaller } from "../users/mails.ts";
 import { isStill } from "./clients.ts";
+import { rejectionOf } from "./grants.ts";
 import { type Asked, check, selectAsking, urlWith } from "./request.ts";
 import type { AppResponse, approval as Body, Choice } from "./shape.ts";
 import { codeExpiry } from "./tokens.ts";
@@ -50,16 +51,26 @@ export const selectForChoice = (tenant: Tenant, choice: Choice, client_id: SQL) 
 
 type Answers = BatchResponse<ReturnType<typeof selectForChoice>>;
 
-/** @throws 400 if the person can't give this access; 403 if the key in use has less */
+/**
+ * Checks whether the person can give this access. If an organization doesn't allow the app, its
+ * admins see in the log who wanted it.
+ * @throws 400 if the person can't give this access; 403 if the key in use has less
+ */
 export async function checkChoice(
 	tenant: Tenant,
 	choice: Choice,
+	client_id: string,
 	[organizations, projects, rules]: Answers,
 ) {
 	if (tenant.caller.is_service_account) throw forbidden("Only people can allow apps.");
 	await assertMayGrant(tenant, accessIn(choice));
 	checkRestrictions("scoped_organizations", choice.scoped_organizations, organizations);
 	checkRestrictions("scoped_projects", choice.scoped_projects, projects);
+	const closed = rules.find(({ is_closed }) => is_closed);
+	if (closed)
+		await tenant.write({
+			entries: [rejectionOf(client_id, tenant.key.user_id, closed.id, "not_allowed")],
+		});
 	checkRules(accessIn(choice).expires_at, rules, "ends_at");
 }
 
@@ -115,7 +126,7 @@ export const approve = (tenant: Tenant, body: z.infer<typeof Body>) =>
 			selectAsking(tenant, body),
 			...selectForChoice(tenant, body, sql`${body.client_id}`),
 		);
-		await checkChoice(tenant, body, answers);
+		await checkChoice(tenant, body, body.client_id, answers);
 		const asked = await check(tenant, body, registered);
 		const isRegistered = registered && assertExists(tenant.db, oauthClients, isStill(registered));
 		const { redirect_uri, code_challenge } = body;

@@ -3,6 +3,7 @@ import type { Context } from "hono";
 import type * as z from "zod";
 import { retry } from "../../access/retry.ts";
 import type { Tenant } from "../../access/tenant.ts";
+import { currentOrganization } from "../../access/visible.ts";
 import { countFailure } from "../../auth/addresses.ts";
 import { digest, isWellFormed, mint } from "../../auth/keys.ts";
 import { assertExists } from "../../db/assertion.ts";
@@ -16,6 +17,7 @@ import { checkChoice, selectForChoice, store } from "./approve.ts";
 import { OauthError } from "./errors.ts";
 import { invalidCode, selectCode, useCode } from "./exchange.ts";
 import type { Form } from "./form.ts";
+import { rejectionOf } from "./grants.ts";
 import { checkResource, issuerOf, type Service } from "./issuer.ts";
 import { limitNetwork } from "./limit.ts";
 import { type Asked, audienceIn, describe, identify } from "./request.ts";
@@ -181,8 +183,8 @@ export const approve = (tenant: Tenant, body: z.infer<typeof shape.deviceApprova
 			selectWaiting(tenant.db, isThis),
 			...selectForChoice(tenant, body, clientOf(isThis)),
 		);
-		await checkChoice(tenant, body, answers);
 		const { device_code_hash: hash, request } = orNone(row);
+		await checkChoice(tenant, body, request.client_id, answers);
 		await store(
 			tenant,
 			body,
@@ -203,9 +205,11 @@ export const deny = (tenant: Tenant, body: z.infer<typeof shape.userCode>) =>
 	retry(async () => {
 		const isThis = await isEntered(body);
 		const [[row]] = await tenant.read(selectWaiting(tenant.db, isThis));
-		orNone(row);
+		const { client_id } = orNone(row).request;
+		const { user_id } = tenant.key;
 		await tenant.write({
 			checks: [assertExists(tenant.db, oauthDeviceRequests, isWaiting(isThis))],
 			changes: [tenant.db.update(oauthDeviceRequests).set({ is_denied: true }).where(isThis)],
+			entries: [rejectionOf(client_id, user_id, currentOrganization(user_id), "person")],
 		});
 	});

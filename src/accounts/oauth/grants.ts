@@ -95,6 +95,20 @@ export const entryOf = (
 });
 
 /**
+ * Returns the entry of an app that gets no access, for the log of an organization.
+ * @param job `person` if the person denied it, `not_allowed` if the organization doesn't allow it
+ */
+export const rejectionOf = (
+	client_id: string,
+	user_id: number,
+	organization: number | SQL<number>,
+	job: "person" | "not_allowed",
+) =>
+	entryOf("rejected", { id: client_id, label: client_id, user_id, client_id }, organization, {
+		job,
+	});
+
+/**
  * Returns the entries of a grant for the log: of the organizations that it is restricted to, or the
  * person's current one.
  */

@@ -89,6 +89,7 @@ export function selectRules(
 	const isClosedTo = isClosed(tenant, asking);
 	return tenant.db
 		.select({
+			id: organizations.id,
 			name: organizations.name,
 			keys_must_expire: organizations.keys_must_expire,
 			is_closed: isClosedTo.mapWith(Boolean).as("is_closed"),

@@ -42,6 +42,7 @@ export const TYPE_WORDS: Record<EventType, string> = {
 	"oauth_client.deleted": "Registered app deleted",
 	"oauth_grant.created": "App allowed",
 	"oauth_grant.revoked": "Access of an app ended",
+	"oauth_grant.rejected": "App rejected",
 	"identity.created": "Account at a provider linked",
 	"identity.deleted": "Account at a provider removed",
 	"sign_in.failed": "Sign-in failed",

@@ -113,8 +113,8 @@ describe("an organization that allows only some apps", () => {
 		expect((await call("GET", path, { key: await keyOf(trusted) })).status).toBe(200);
 	});
 
-	test("can't be reached by an app that a person allows", async () => {
-		const { id, key, other, allow } = await home();
+	test("can't be reached by an app that a person allows, and its admins see the attempt", async () => {
+		const { id, key, here, ask, other, allow } = await home();
 		await allow([]);
 		const { parameters } = await request(newApp());
 		const choose = (more: object) =>
@@ -123,6 +123,15 @@ describe("an organization that allows only some apps", () => {
 		expect((await choose({})).body.detail).toContain('The organization "One"');
 		expect(await choose({ scoped_organizations: [id] })).toMatchObject(CLOSED);
 		expect((await choose({ scoped_organizations: [other.id] })).status).toBe(200);
+		const events = await here("GET", "/events?types=oauth_grant.rejected");
+		expect(events.body.results).toHaveLength(3);
+		const trigger = { client_id: parameters.client_id, job: "not_allowed" };
+		expect(events.body.results[0].data).toMatchObject({ trigger });
+		const elsewhere = await ask(
+			"GET",
+			`/api/organizations/${other.id}/events?types=oauth_grant.rejected`,
+		);
+		expect(elsewhere.body.results).toEqual([]);
 		await allow([parameters.client_id]);
 		expect((await choose({})).status).toBe(200);
 	});

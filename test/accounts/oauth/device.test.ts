@@ -155,7 +155,7 @@ test("a code is entered without regard to case and dashes", async () => {
 	expect(await ask(home, "/preview", { user_code: a })).toMatchObject(UNKNOWN);
 });
 
-test("a denial is final", async () => {
+test("a denial is final, and an event", async () => {
 	const home = await world();
 	const device = await start();
 	const { user_code } = device;
@@ -164,6 +164,9 @@ test("a denial is final", async () => {
 	expect(await approve(home, user_code)).toMatchObject(UNKNOWN);
 	expect(await ask(home, "/preview", { user_code })).toMatchObject(UNKNOWN);
 	await expect(poll(device)).rejects.toMatchObject(fails("access_denied"));
+	const { body } = await home.here("GET", "/events?types=oauth_grant.rejected");
+	const { client_id } = device;
+	expect(body.results).toMatchObject([{ data: { trigger: { client_id, job: "person" } } }]);
 });
 
 test("a person decides once: a code that was allowed can't be entered again", async () => {

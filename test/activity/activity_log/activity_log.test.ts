@@ -15,7 +15,7 @@ test("every change writes one entry, with the user, the change and the old value
 	const { body } = await here("GET", "/activity_log/");
 	expect(body.results[0]).toEqual({
 		id: expect.any(String),
-		user: { uuid: owner.uuid, first_name: "Test", last_name: "User", email: owner.email },
+		user: { uuid: owner.uuid, first_name: "Test", last_name: "", email: owner.email },
 		activity: "updated",
 		scope: "Organization",
 		item_id: id,
