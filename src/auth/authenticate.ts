@@ -46,8 +46,11 @@ async function findKey(c: Context<App>, hash: string): Promise<Key | undefined> 
 			.innerJoin(users, eq(users.id, personalApiKeys.user_id))
 			.where(and(eq(personalApiKeys.hash, hash), eq(users.is_active, true))),
 	]);
-	if (row && !isExpired(row)) c.executionCtx.waitUntil(cache(c.env, hash, row));
-	return row;
+	if (!row) return undefined;
+	const { audience, ...rest } = row;
+	const key = { ...rest, ...(audience && { audience }) };
+	if (!isExpired(key)) c.executionCtx.waitUntil(cache(c.env, hash, key));
+	return key;
 }
 
 /** Returns the value of the key in the header `Authorization`. Throws 401 if there is none. */

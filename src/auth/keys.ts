@@ -31,7 +31,7 @@ export const toRecord = (row: typeof personalApiKeys.$inferSelect): Key => ({
 	allowed_ips: row.allowed_ips,
 	expires_at: row.expires_at,
 	version: row.version,
-	audience: row.audience,
+	...(row.audience && { audience: row.audience }),
 });
 
 const DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
@@ -156,8 +156,8 @@ export function toKey({
 		projects,
 		allowed_ips,
 		expires_at,
-		audience,
 		...(version && { version }),
+		...(audience && { audience }),
 	};
 	return isExpired(key) ? undefined : key;
 }
