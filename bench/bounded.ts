@@ -11,10 +11,13 @@ export const LIMITS = {
 	webhooks: 20,
 	deliveries: 100,
 	accounts: 1_000,
+	clients: 1_000,
+	trustedIssuers: 1_000,
 	passkeys: 20,
 	/** Not a maximum, as for sessions: one for each way to sign in. */
 	identities: 5,
 	sessions: 50,
+	grants: 50,
 	scimTokens: 2,
 	scimGroups: 1_000,
 	scimRequests: 200,
@@ -39,6 +42,9 @@ const TABLES = {
 	scimGroups: 25,
 	scimRequests: 26,
 	domain: 27,
+	grants: 28,
+	clients: 29,
+	trustedIssuers: 30,
 };
 
 /** Returns the id of the first row of a table. */
@@ -54,7 +60,7 @@ export const DOMAIN = first("domain");
 const FIRST_ACCOUNT = 1_000_000;
 
 /** Returns the columns of keys of a user. Requests of the benchmark don't use these keys. */
-const keys = (table: "keys" | "accountKeys" | "sessions", user: number): Columns => ({
+const keys = (table: "keys" | "accountKeys" | "sessions" | "grants", user: number): Columns => ({
 	id: id(TABLES[table]),
 	user_id: user,
 	label: TEXT,
@@ -136,6 +142,25 @@ const SIGN_ON: [table: string, columns: Columns, rows: number][] = [
 			expires_at: "'2999-01-01T00:00:00.000Z'",
 		},
 		LIMITS.sessions,
+	],
+	[
+		"personal_api_keys",
+		{
+			...keys("grants", OWNERS.signOn),
+			client_id: "'https://notes.example.org/app'",
+			audience: "'api'",
+		},
+		LIMITS.grants,
+	],
+	[
+		"oauth_refresh_tokens",
+		{
+			key_id: id(TABLES.grants),
+			family: "''",
+			hash: "''",
+			expires_at: "'2999-01-01T00:00:00.000Z'",
+		},
+		LIMITS.grants,
 	],
 	[
 		"domains",
@@ -243,6 +268,17 @@ export const BOUNDED: [table: string, columns: Columns, rows: number][] = [
 		LIMITS.webhooks,
 	],
 	[
+		"oauth_clients",
+		{
+			id: id(TABLES.clients),
+			organization_id: OWNERS.accounts,
+			name: TEXT,
+			redirect_uris: `'${JSON.stringify(["https://app.example.org/callback"])}'`,
+			created_at: TIME,
+		},
+		LIMITS.clients,
+	],
+	[
 		"users",
 		{
 			id: `${FIRST_ACCOUNT} + i`,
@@ -280,5 +316,20 @@ export const BOUNDED: [table: string, columns: Columns, rows: number][] = [
 		LIMITS.accounts,
 	],
 	["personal_api_keys", keys("accountKeys", FIRST_ACCOUNT), LIMITS.keys],
+	[
+		"trusted_issuers",
+		{
+			id: id(TABLES.trustedIssuers),
+			organization_id: OWNERS.accounts,
+			service_account_id: `'${ACCOUNT}'`,
+			name: TEXT,
+			issuer: "'https://issuer.example.com'",
+			audience: "'https://tenantry.example.com'",
+			subject: "'repo:owner/repository:ref:refs/heads/main'",
+			scopes: `'["project:read"]'`,
+			created_at: TIME,
+		},
+		LIMITS.trustedIssuers,
+	],
 	["personal_api_key_days", days(ACCOUNT_KEY), LIMITS.days],
 ];

@@ -29,7 +29,12 @@ const LOG: List = {
 const ACTIVITY: List = {
 	owner: "activity",
 	few: ["item_id=special", "scope=Domain&item_id=special", "after=2099-01-01", "before=2000-01-01"],
-	inside: ["scope=Domain", "activity=deleted", `user=${uuid("user", FIRST_PERSON)}`],
+	inside: [
+		"scope=Domain",
+		"activity=deleted",
+		`user=${uuid("user", FIRST_PERSON)}`,
+		"email=person-0@example.com",
+	],
 	most: [
 		"scope=Member",
 		"activity=updated",
@@ -44,6 +49,7 @@ const PROJECTS: List = { owner: "projects", most: ["search=row"] };
 const OF_MOST_PLUGINS = [
 	"activity=updated",
 	`user=${uuid("user", OWNERS.plugins)}`,
+	`email=owner-${OWNERS.plugins}@example.com`,
 	"after=2001-01-01",
 	"before=2099-01-01",
 ];
@@ -60,6 +66,7 @@ const ACTIVITY_OF_FAMILY: Record<keyof typeof OF_FAMILY, List> = {
 		few: [
 			"activity=deleted",
 			`user=${uuid("user", FIRST_PERSON)}`,
+			"email=person-0@example.com",
 			"after=2099-01-01",
 			"before=2000-01-01",
 		],
@@ -92,8 +99,14 @@ export const LISTS: Record<string, List> = {
 			"after=2099-01-01",
 			"before=2000-01-01",
 		],
-		inside: ["starts_before=2000-01-01"],
-		most: ["status=Completed", "after=2001-01-01", "before=2099-01-01", "starts_before=2099-01-01"],
+		inside: ["starts_before=2000-01-01", "kind=backfill"],
+		most: [
+			"kind=scheduled",
+			"status=Completed",
+			"after=2001-01-01",
+			"before=2099-01-01",
+			"starts_before=2099-01-01",
+		],
 	},
 	listBatchExportRanges: {
 		owner: "runs",
@@ -111,11 +124,13 @@ export const LISTS: Record<string, List> = {
 	listInvites: { owner: "invites", most: ["search=invited"] },
 	listMembers: {
 		owner: "members",
-		inside: ["email=person-7@example.com", "updated_after=2099-01-01"],
-		most: ["search=person", "updated_after=2001-01-01", "order=joined_at"],
+		inside: ["email=person-7@example.com", "updated_after=2099-01-01", "level=15"],
+		most: ["is_2fa_enabled=false", "search=person", "updated_after=2001-01-01", "order=joined_at"],
 	},
 	listServiceAccounts: { owner: "accounts", limit: LIMITS.accounts },
+	listOauthClients: { owner: "accounts", limit: LIMITS.clients },
 	listServiceAccountKeys: { owner: "accounts", limit: LIMITS.keys },
+	listTrustedIssuers: { owner: "accounts", limit: LIMITS.trustedIssuers },
 	listServiceAccountKeyUsage: { owner: "accounts", limit: LIMITS.days, ids: { id: ACCOUNT_KEY } },
 	listOrganizationProjects: PROJECTS,
 	listActivity: ACTIVITY,
@@ -161,6 +176,8 @@ export const LISTS: Record<string, List> = {
 	listPersonalApiKeys: { owner: "keys", limit: LIMITS.keys },
 	listPasskeys: { owner: "signOn", limit: LIMITS.passkeys },
 	listIdentities: { owner: "signOn", limit: LIMITS.identities },
+	listOauthGrants: { owner: "signOn", limit: LIMITS.grants },
+	listOrganizationOauthGrants: { owner: "signOn", limit: LIMITS.grants },
 	listSessions: { owner: "signOn", limit: LIMITS.sessions },
 	listScimTokens: { owner: "signOn", limit: LIMITS.scimTokens },
 	listScimGroups: { owner: "signOn", limit: LIMITS.scimGroups },

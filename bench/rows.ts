@@ -258,6 +258,7 @@ export const MANY: [table: string, columns: Columns, max?: number][] = [
 		{
 			id: id(3),
 			batch_export_id: EXPORT_ROW,
+			backfill_id: special("'one'", "null"),
 			status: special("'Failed'", "'Completed'"),
 			data_interval_start: milliseconds(TIME),
 			data_interval_end: MILLISECONDS,

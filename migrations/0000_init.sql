@@ -16,7 +16,8 @@ CREATE TABLE `organizations` (
 	`created_at` text NOT NULL,
 	`updated_at` text NOT NULL,
 	`session_idle_minutes` integer DEFAULT 720 NOT NULL,
-	`session_max_minutes` integer DEFAULT 10080 NOT NULL
+	`session_max_minutes` integer DEFAULT 10080 NOT NULL,
+	`allowed_apps` text
 );
 --> statement-breakpoint
 CREATE TABLE `projects` (
@@ -415,6 +416,8 @@ CREATE TABLE `personal_api_keys` (
 	`version` text DEFAULT '2026-11-21' NOT NULL,
 	`expiry_notified_for` text,
 	`session` text,
+	`client_id` text,
+	`audience` text,
 	FOREIGN KEY (`user_id`) REFERENCES `users`(`id`) ON UPDATE no action ON DELETE cascade
 ) WITHOUT ROWID;
 --> statement-breakpoint
@@ -499,7 +502,9 @@ CREATE TABLE `two_factors` (
 CREATE TABLE `webhooks` (
 	`id` text PRIMARY KEY NOT NULL,
 	`organization_id` integer NOT NULL,
+	`format` text DEFAULT 'standard' NOT NULL,
 	`url` text NOT NULL,
+	`routing_key` text,
 	`types` text DEFAULT '[]' NOT NULL,
 	`selectors` text DEFAULT '[]' NOT NULL,
 	`description` text DEFAULT '' NOT NULL,
@@ -637,6 +642,56 @@ CREATE TABLE `sign_in_states` (
 	`expires_at` text NOT NULL
 ) WITHOUT ROWID;
 --> statement-breakpoint
+CREATE TABLE `oauth_codes` (
+	`hash` text PRIMARY KEY NOT NULL,
+	`user_id` integer NOT NULL,
+	`approval` text NOT NULL,
+	`expires_at` text NOT NULL,
+	`key_id` text
+) WITHOUT ROWID;
+--> statement-breakpoint
+CREATE TABLE `oauth_refresh_tokens` (
+	`key_id` text PRIMARY KEY NOT NULL,
+	`family` text NOT NULL,
+	`hash` text NOT NULL,
+	`expires_at` text NOT NULL,
+	`ends_at` text,
+	FOREIGN KEY (`key_id`) REFERENCES `personal_api_keys`(`id`) ON UPDATE no action ON DELETE cascade
+) WITHOUT ROWID;
+--> statement-breakpoint
+CREATE TABLE `oauth_device_requests` (
+	`user_code_hash` text PRIMARY KEY NOT NULL,
+	`device_code_hash` text NOT NULL,
+	`request` text NOT NULL,
+	`is_denied` integer DEFAULT false NOT NULL,
+	`expires_at` text NOT NULL
+) WITHOUT ROWID;
+--> statement-breakpoint
+CREATE TABLE `oauth_clients` (
+	`id` text PRIMARY KEY NOT NULL,
+	`organization_id` integer NOT NULL,
+	`name` text NOT NULL,
+	`redirect_uris` text DEFAULT '[]' NOT NULL,
+	`created_at` text NOT NULL,
+	FOREIGN KEY (`organization_id`) REFERENCES `organizations`(`id`) ON UPDATE no action ON DELETE cascade
+) WITHOUT ROWID;
+--> statement-breakpoint
+CREATE TABLE `trusted_issuers` (
+	`id` text PRIMARY KEY NOT NULL,
+	`organization_id` integer NOT NULL,
+	`service_account_id` text NOT NULL,
+	`name` text NOT NULL,
+	`issuer` text NOT NULL,
+	`audience` text NOT NULL,
+	`subject` text NOT NULL,
+	`claims` text DEFAULT '{}' NOT NULL,
+	`scopes` text DEFAULT '[]' NOT NULL,
+	`scoped_projects` text DEFAULT '[]' NOT NULL,
+	`created_at` text NOT NULL,
+	`last_used_at` text,
+	FOREIGN KEY (`organization_id`,`service_account_id`) REFERENCES `service_accounts`(`organization_id`,`id`) ON UPDATE no action ON DELETE cascade
+) WITHOUT ROWID;
+--> statement-breakpoint
 CREATE INDEX `activity_log_organization` ON `activity_log` (`organization_id`) WHERE not is_system;
 --> statement-breakpoint
 CREATE INDEX `activity_log_system` ON `activity_log` (`organization_id`) WHERE is_system;
@@ -701,7 +756,7 @@ CREATE UNIQUE INDEX `personal_api_keys_hash_unique` ON `personal_api_keys` (`has
 --> statement-breakpoint
 CREATE INDEX `personal_api_keys_user` ON `personal_api_keys` (`user_id`,`id`);
 --> statement-breakpoint
-CREATE INDEX `personal_api_keys_expiring` ON `personal_api_keys` (`expires_at`) WHERE session is null and expires_at is not null and expiry_notified_for is not expires_at;
+CREATE INDEX `personal_api_keys_expiring` ON `personal_api_keys` (`expires_at`) WHERE session is null and client_id is null and expires_at is not null and expiry_notified_for is not expires_at;
 --> statement-breakpoint
 CREATE INDEX `plugin_configs_project` ON `plugin_configs` (`project_id`,`plugin_id`);
 --> statement-breakpoint
@@ -744,6 +799,12 @@ CREATE INDEX `scim_tokens_domain` ON `scim_tokens` (`organization_id`,`domain_id
 CREATE INDEX `scim_users_external` ON `scim_users` (`domain_id`,`external_id`);
 --> statement-breakpoint
 CREATE INDEX `domains_id` ON `domains` (`id`);
+--> statement-breakpoint
+CREATE INDEX `oauth_clients_organization` ON `oauth_clients` (`organization_id`,`id`);
+--> statement-breakpoint
+CREATE INDEX `personal_api_keys_client` ON `personal_api_keys` (`client_id`) WHERE client_id is not null;
+--> statement-breakpoint
+CREATE INDEX `trusted_issuers_account` ON `trusted_issuers` (`organization_id`,`service_account_id`,`id`);
 --> statement-breakpoint
 CREATE TRIGGER batch_export_runs_status AFTER UPDATE OF finished_at ON batch_export_runs
   WHEN new.backfill_id IS NOT NULL AND (new.finished_at IS NULL) <> (old.finished_at IS NULL) BEGIN
@@ -850,4 +911,9 @@ CREATE TRIGGER domains_delete AFTER DELETE ON domains BEGIN
   DELETE FROM scim_groups WHERE domain_id = old.id;
   DELETE FROM scim_group_members WHERE domain_id = old.id;
   DELETE FROM scim_requests WHERE domain_id = old.id;
+END;
+--> statement-breakpoint
+CREATE TRIGGER oauth_clients_delete AFTER DELETE ON oauth_clients BEGIN
+  DELETE FROM personal_api_keys WHERE client_id = old.id;
+  DELETE FROM oauth_codes WHERE approval ->> 'client_id' = old.id;
 END;

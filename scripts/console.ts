@@ -38,6 +38,7 @@ function bundleConsole(): Output[] {
 		jsxImportSource: "preact",
 		alias: {
 			"tenantry-client": `${root}/packages/client/src/index.ts`,
+			"tenantry-event-words": `${root}/src/activity/events/words.ts`,
 			"tenantry-file-names": `${root}/src/exports/engine/destinations/files/names.ts`,
 			"tenantry-query": `${root}/src/exports/engine/query/parse.ts`,
 		},

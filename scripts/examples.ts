@@ -10,6 +10,7 @@ import { conflict, throttled } from "../src/http/errors.ts";
 import { HOUR_MS, MINUTE_MS } from "../src/lib/durations.ts";
 import { freePort } from "../test/support/peers.ts";
 import { buildAssets } from "./assets.ts";
+import { appDocument, apps, devices } from "./examples/apps.ts";
 import { auditStreams } from "./examples/audit_streams.ts";
 import { events, exports } from "./examples/exports.ts";
 import { keysIn, normalizer } from "./examples/normalize.ts";
@@ -37,13 +38,17 @@ if (left < 3 * MINUTE_MS) {
 const texts = new Map<string, string>();
 
 /**
- * A resolver with only these records (RFC 8484). It never responds at /slow, and accepts all
- * requests at /webhook.
+ * A resolver with only these records (RFC 8484). It never responds at /slow, accepts all requests
+ * at /webhook, and has the document of an app at /app.
  */
 const peer = createServer(async (request, response) => {
 	if (request.url === "/slow") return;
 	if (request.url === "/webhook") {
 		response.writeHead(204).end();
+		return;
+	}
+	if (request.url === "/app") {
+		response.end(appDocument(appUrl));
 		return;
 	}
 	const query = dns.decode(Buffer.concat(await Array.fromAsync(request)));
@@ -61,8 +66,9 @@ const peer = createServer(async (request, response) => {
 	);
 });
 const peerPort = await freePort();
-peer.listen(peerPort, "127.0.0.1");
+peer.listen(peerPort);
 const peerUrl = `http://127.0.0.1:${peerPort}`;
+const appUrl = `http://localhost:${peerPort}/app`;
 
 buildAssets();
 rmSync(work, { recursive: true, force: true });
@@ -100,6 +106,8 @@ const atProvider = await people.domains(
 );
 await people.keys(record);
 await people.serviceAccounts(record);
+await people.oauthClients(record);
+await apps(record, server.url, appUrl);
 await events(record);
 await auditStreams(record);
 await webhooks(record, `${peerUrl}/webhook`);
@@ -114,6 +122,7 @@ const secrets = [
 	...(await signIn(record, "analyst@example.com", work)),
 ];
 await record.record("removeMember", { parameters: { user__uuid: uuid } });
+const codes = await devices(record, server.url);
 
 const normalize = normalizer({
 	steps: record.steps,
@@ -121,9 +130,12 @@ const normalize = normalizer({
 	texts: [
 		...secrets,
 		...atProvider,
+		...codes,
 		[server.url, APP_URL],
 		[`${peerUrl}/slow`, "https://receiver.example.com/events"],
 		[`${peerUrl}/webhook`, "https://receiver.example.com/webhook"],
+		[appUrl, "https://notes.example.com/app"],
+		[`localhost:${peerPort}`, "notes.example.com"],
 		[`127.0.0.1:${peerPort}`, "receiver.example.com"],
 		["127.0.0.1", "203.0.113.7"],
 	],

@@ -41,11 +41,16 @@ const acceptance = async () => (await import("./accounts/invites/routes.ts")).ac
 const apiKeys = async () =>
 	(await import("./accounts/personal_api_keys/routes.ts")).default(caller);
 const auditStreams = () => import("./activity/audit_streams/routes.ts");
+const deviceRequests = () => import("./accounts/oauth/device_routes.ts");
+const grantsInOrganization = async () =>
+	(await import("./accounts/oauth_grants/routes.ts")).inOrganization;
 const notifications = () => import("./activity/notifications/routes.ts");
+const oauthClients = () => import("./accounts/oauth_clients/routes.ts");
 const plugins = () => import("./plugins/plugins/routes.ts");
 const signInTest = () => import("./accounts/sign_in_test/routes.ts");
 const scim = () => import("./accounts/scim/routes.ts");
 const serviceAccounts = () => import("./accounts/service_accounts/routes.ts");
+const trustedIssuers = () => import("./accounts/trusted_issuers/routes.ts");
 
 /** The families: path, object of the scopes, and routes. A path comes before those below it. */
 export const families = [
@@ -56,8 +61,11 @@ export const families = [
 	organization("/domains/:domain_id/scim", "organization", scim),
 	organization("/invites", "organization_member", () => import("./accounts/invites/routes.ts")),
 	organization("/members", "organization_member", () => import("./accounts/members/routes.ts")),
+	organization("/oauth_clients", "organization", oauthClients),
+	organization("/oauth_grants", "organization_member", grantsInOrganization),
 	organization("/service_accounts", "organization_member", serviceAccounts),
 	account("/keys", "organization_member", () => import("./accounts/service_accounts/keys.ts")),
+	account("/trusted_issuers", "organization_member", trustedIssuers),
 	organizationProjects("", "project", () => import("./accounts/projects/routes.ts")),
 	organization("/activity_log", "activity_log", () => import("./activity/activity_log/routes.ts")),
 	organization("/events", "activity_log", () => import("./activity/events/routes.ts")),
@@ -76,10 +84,13 @@ export const families = [
 	project("/activity_log", "activity_log", () => import("./activity/activity_log/routes.ts")),
 	user("/users", "user", () => import("./accounts/users/routes.ts")),
 	user("/users/:uuid/sessions", "user", () => import("./accounts/sessions/routes.ts")),
+	user("/users/:uuid/oauth_grants", "user", () => import("./accounts/oauth_grants/routes.ts")),
 	user("/users/:uuid/identities", "user", () => import("./accounts/identities/routes.ts")),
 	user("/users/:uuid/two_factor", "user", () => import("./accounts/two_factor/routes.ts")),
 	user("/users/:uuid/passkeys", "user", () => import("./accounts/passkeys/routes.ts")),
 	user("/personal_api_keys", "personal_api_key", apiKeys),
+	user("/app_requests", "personal_api_key", () => import("./accounts/oauth/routes.ts")),
+	user("/device_requests", "personal_api_key", deviceRequests),
 ] as const satisfies Family[];
 
 /** Routes that need no key. */
@@ -97,6 +108,8 @@ export const publicRoutes = [
  * the OpenAPI document.
  */
 export const protocols = [
+	{ path: "/.well-known", load: () => import("./accounts/oauth/metadata.ts") },
+	{ path: "/oauth", load: () => import("./accounts/oauth/endpoint.ts") },
 	{ path: "/scim/v2/:domain_id", load: () => import("./accounts/scim/endpoint/routes.ts") },
 ] as const satisfies PublicRoutes[];
 

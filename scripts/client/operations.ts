@@ -23,6 +23,10 @@ const OTHER_RESOURCES: Record<string, string> = {
 	ScimRequest: "scimRequests",
 	SignIn: "signIn",
 	Session: "sessions",
+	OauthGrant: "oauthGrants",
+	OrganizationOauthGrant: "organizationOauthGrants",
+	AppRequest: "appRequests",
+	DeviceRequest: "deviceRequests",
 	Service: "service",
 	Health: "health",
 };

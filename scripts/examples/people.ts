@@ -192,7 +192,36 @@ export async function serviceAccounts({ record }: Recorder) {
 	await record("listServiceAccountKeys", { parameters: within });
 	await record("listServiceAccountKeyUsage", { parameters });
 	await record("revokeServiceAccountKey", { parameters });
+	const trusted = await record("createTrustedIssuer", {
+		parameters: within,
+		body: {
+			name: "Deployment of main",
+			issuer: "https://token.actions.githubusercontent.com",
+			subject: "repo:octo-org/website:ref:refs/heads/main",
+			claims: { repository_owner_id: "1234567" },
+			scopes: ["plugin:write"],
+		},
+	});
+	const ofTrusted = { ...within, id: String(trusted.id) };
+	await record("getTrustedIssuer", { parameters: ofTrusted });
+	await record("updateTrustedIssuer", {
+		parameters: ofTrusted,
+		body: { subject: "repo:octo-org/website:environment:production" },
+	});
+	await record("listTrustedIssuers", { parameters: within });
+	await record("deleteTrustedIssuer", { parameters: ofTrusted });
 	await record("deleteServiceAccount", { parameters: ofAccount });
+}
+
+export async function oauthClients({ record, refuse }: Recorder) {
+	const body = { name: "Notes", redirect_uris: ["https://notes.example.com/callback"] };
+	const { id } = await record("createOauthClient", { body });
+	await refuse("createOauthClient", 400, { body: { ...body, redirect_uris: ["javascript:x"] } });
+	const parameters = { id: String(id) };
+	await record("getOauthClient", { parameters });
+	await record("updateOauthClient", { parameters, body: { name: "Team notes" } });
+	await record("listOauthClients");
+	await record("deleteOauthClient", { parameters });
 }
 
 export async function service({ record }: Recorder) {

@@ -16,6 +16,7 @@ const Answer = z.looseObject({
 	accept_url: z.string().nullish(),
 	verification_challenge: z.string().optional(),
 	secret: z.string().nullish(),
+	redirect_url: z.string().optional(),
 	recovery_codes: z.array(z.string()).nullish(),
 	url: z.string().nullish(),
 	user: z.looseObject({ uuid: z.string().optional() }).nullish(),

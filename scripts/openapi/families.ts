@@ -7,6 +7,10 @@ import invites, {
 	pageOperations,
 } from "../../src/accounts/invites/openapi.ts";
 import members from "../../src/accounts/members/openapi.ts";
+import devices from "../../src/accounts/oauth/device_openapi.ts";
+import apps from "../../src/accounts/oauth/openapi.ts";
+import oauthClients from "../../src/accounts/oauth_clients/openapi.ts";
+import * as grants from "../../src/accounts/oauth_grants/openapi.ts";
 import organizations from "../../src/accounts/organizations/openapi.ts";
 import passkeys from "../../src/accounts/passkeys/openapi.ts";
 import * as apiKeys from "../../src/accounts/personal_api_keys/openapi.ts";
@@ -19,6 +23,7 @@ import sessions from "../../src/accounts/sessions/openapi.ts";
 import signIn from "../../src/accounts/sign_in/openapi.ts";
 import signInTest from "../../src/accounts/sign_in_test/openapi.ts";
 import sso from "../../src/accounts/sso/openapi.ts";
+import trustedIssuers from "../../src/accounts/trusted_issuers/openapi.ts";
 import twoFactor from "../../src/accounts/two_factor/openapi.ts";
 import users from "../../src/accounts/users/openapi.ts";
 import * as activityLog from "../../src/activity/activity_log/openapi.ts";
@@ -44,9 +49,13 @@ export const texts: Texts = {
 	"/api/organizations/:organization_id/domains/:domain_id/scim": scim,
 	"/api/organizations/:organization_id/invites": invites,
 	"/api/organizations/:organization_id/members": members,
+	"/api/organizations/:organization_id/oauth_clients": oauthClients,
+	"/api/organizations/:organization_id/oauth_grants": grants.ofOrganization,
 	"/api/organizations/:organization_id/service_accounts": serviceAccounts,
 	"/api/organizations/:organization_id/service_accounts/:service_account_id/keys":
 		apiKeys.ofServiceAccount,
+	"/api/organizations/:organization_id/service_accounts/:service_account_id/trusted_issuers":
+		trustedIssuers,
 	"/api/organizations/:organization_id/projects": projects.ofOrganization,
 	"/api/organizations/:organization_id/activity_log": activityLog.ofOrganization,
 	"/api/organizations/:organization_id/events": feed,
@@ -65,10 +74,13 @@ export const texts: Texts = {
 	"/api/projects/:project_id/activity_log": activityLog.ofProject,
 	"/api/users": users,
 	"/api/users/:uuid/sessions": sessions,
+	"/api/users/:uuid/oauth_grants": grants.default,
 	"/api/users/:uuid/identities": identities,
 	"/api/users/:uuid/two_factor": twoFactor,
 	"/api/users/:uuid/passkeys": passkeys,
 	"/api/personal_api_keys": apiKeys.ofCaller,
+	"/api/app_requests": apps,
+	"/api/device_requests": devices,
 	"/": service,
 	"/api/invites": acceptanceOperations,
 	"/api/sign_in": signIn,

@@ -157,9 +157,10 @@ const RESPONSE_HEADERS: Record<string, ResponseHeader> = {
 		on: ({ status }) => [409, 429, 503].includes(status),
 	},
 	"WWW-Authenticate": {
-		description: "Always `Bearer`: the request needs a personal API key.",
-		schema: { ...STRING, const: "Bearer" },
-		on: ({ status }) => status === 401,
+		description:
+			"Begins with `Bearer`: the request needs a key, or one with another scope. `resource_metadata` says where apps get tokens (RFC 9728).",
+		schema: { ...STRING, pattern: "^Bearer" },
+		on: ({ status }) => status === 401 || status === 403,
 	},
 	Link: {
 		description:

@@ -11,6 +11,7 @@ import { projectMembers } from "../db/schema/project_members.ts";
 import { projects } from "../db/schema/projects.ts";
 import { users } from "../db/schema/users.ts";
 import { badCredentials, forbidden, notFound } from "../http/errors.ts";
+import { allowsApp } from "./apps.ts";
 import { checkKey } from "./permit.ts";
 import { idsOf, type Place } from "./place.ts";
 import type { ANY_KEY, Scope } from "./scopes.ts";
@@ -34,6 +35,8 @@ export const guard = (db: Database, { hash, isOrganization, project }: GuardInpu
 			...recordColumns,
 			last_used_at: personalApiKeys.last_used_at,
 			is_session: sql`(${personalApiKeys.session} is not null)`.mapWith(Boolean).as("is_session"),
+			client_id: nullableColumn(personalApiKeys.client_id, "client_id"),
+			is_app_allowed: allowsApp(personalApiKeys.client_id).mapWith(Boolean).as("is_app_allowed"),
 			is_active: users.is_active,
 			is_service_account: users.is_service_account,
 			organization_id: nullableColumn(organizations.id, "organization_id"),
@@ -66,6 +69,8 @@ export type Caller = {
 	last_used_at: string | null;
 	/** Whether the key was created by signing in (docs/keys.md#signing-in). */
 	is_session: boolean;
+	/** The app that the key was granted to (docs/oauth.md); null for other keys. */
+	client_id: string | null;
 	/** Whether the key belongs to a service account (docs/organizations.md#service-accounts). */
 	is_service_account: boolean;
 	/** The higher of `member_level` and `project_level`; 0 without an organization. */
@@ -125,6 +130,7 @@ export async function authorize(
 			}),
 		});
 	if (denied) throw denied;
+	if (isMember && !row.is_app_allowed) throw forbidden("The organization doesn't allow this app.");
 	const level = Math.max(member_level ?? 0, row.project_level ?? 0);
 	const isHidden = !isMember || (row.access_control && level < ADMIN && !row.project_level);
 	const { kind, organization, project, isEnd } = place;
@@ -145,6 +151,7 @@ export async function authorize(
 		key,
 		last_used_at,
 		is_session,
+		client_id: row.client_id,
 		is_service_account: is_service_account ?? false,
 		level,
 		organization_id,

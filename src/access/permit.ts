@@ -1,5 +1,5 @@
 import type { Key } from "../auth/keys.ts";
-import { type ApiError, forbidden } from "../http/errors.ts";
+import { type ApiError, forbidden, insufficientScope } from "../http/errors.ts";
 import type { Place } from "./place.ts";
 import { ANY_KEY, grants, type Scope } from "./scopes.ts";
 
@@ -9,8 +9,7 @@ export function checkKey(
 	scope: Scope | typeof ANY_KEY,
 	{ kind, organization, project }: Place,
 ): ApiError | undefined {
-	if (scope !== ANY_KEY && !grants(key.scopes, scope))
-		return forbidden(`API key missing required scope '${scope}'`);
+	if (scope !== ANY_KEY && !grants(key.scopes, scope)) return insufficientScope(scope);
 	if (kind === "organization" && key.projects.length > 0)
 		return forbidden(
 			"API keys with scoped projects are only supported on project-based endpoints.",

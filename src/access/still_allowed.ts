@@ -4,10 +4,12 @@ import { assertThat } from "../db/assertion.ts";
 import { CachedStatement, cacheByForm, placeholder } from "../db/cached_statements.ts";
 import type { Connected } from "../db/client.ts";
 import { members } from "../db/schema/members.ts";
+import { organizations } from "../db/schema/organizations.ts";
 import { personalApiKeys } from "../db/schema/personal_api_keys.ts";
 import { projectMembers } from "../db/schema/project_members.ts";
 import { projects } from "../db/schema/projects.ts";
 import { users } from "../db/schema/users.ts";
+import { allowsApp } from "./apps.ts";
 import type { Caller } from "./guard.ts";
 import { visibleTo } from "./visible.ts";
 
@@ -39,6 +41,8 @@ type AccessForm = {
 	/** Whether the caller is a member of the organization, and of the project. */
 	member: boolean;
 	projectMember: boolean;
+	/** Whether the key is an app's. */
+	app: boolean;
 };
 
 const assertion = cacheByForm((db, form: AccessForm) => {
@@ -56,6 +60,11 @@ const assertion = cacheByForm((db, form: AccessForm) => {
 		eq(projectMembers.user_id, user_id),
 		gte(projectMembers.level, placeholder("project_level")),
 	);
+	const isAppAllowed = and(
+		eq(organizations.id, organization_id),
+		eq(personalApiKeys.hash, placeholder("hash")),
+		allowsApp(personalApiKeys.client_id),
+	);
 	const hasAccess = sql`${and(
 		keyStillWorks(placeholder("hash"), {
 			scopes: placeholder("scopes"),
@@ -64,6 +73,9 @@ const assertion = cacheByForm((db, form: AccessForm) => {
 			allowed_ips: placeholder("allowed_ips"),
 		}),
 		form.member ? sql`exists (select 1 from ${members} where ${isMember})` : undefined,
+		form.member && form.app
+			? sql`exists (select 1 from ${organizations}, ${personalApiKeys} where ${isAppAllowed})`
+			: undefined,
 		form.project ? sql`exists (select 1 from ${projects} where ${isProject})` : undefined,
 		form.projectMember
 			? sql`exists (select 1 from ${projectMembers} where ${isProjectMember})`
@@ -80,12 +92,13 @@ export function assertStillAllowed(
 	env: Env,
 	db: Connected,
 	hash: string,
-	{ key, organization_id, member_level, project_id, project_level }: Caller,
+	{ key, client_id, organization_id, member_level, project_id, project_level }: Caller,
 ) {
 	const form = {
 		project: project_id !== null,
 		member: member_level !== null,
 		projectMember: project_level !== null,
+		app: client_id !== null,
 	};
 	const { user_id, scopes, organizations, projects, allowed_ips } = key;
 	return assertion(env, form).bind(db, {

@@ -10,6 +10,7 @@ import { personalApiKeys } from "../db/schema/personal_api_keys.ts";
 import { projectMembers } from "../db/schema/project_members.ts";
 import { projects } from "../db/schema/projects.ts";
 import { users } from "../db/schema/users.ts";
+import { allowsApp } from "./apps.ts";
 import type { TenantSql } from "./sql.ts";
 
 /** A tenant with the restrictions of its key, as recorded in KV. */
@@ -30,7 +31,7 @@ export const visibleTo = (user_id: number | Column | SQL<number>) => sql`exists 
   select 1 from ${members}
   where ${members.organization_id} = ${projects.organization_id} and ${members.user_id} = ${user_id} and ${isOpenTo(user_id)})`;
 
-const { scoped_organizations, scoped_projects } = personalApiKeys;
+const { client_id, scoped_organizations, scoped_projects } = personalApiKeys;
 
 /** FROM clause for `personal_api_keys`: the organizations that a key is restricted to, as `o`. */
 const scopedIds = sql`json_each(${scoped_organizations}) join organizations as o on o.uuid = value`;
@@ -39,7 +40,9 @@ const scopedIds = sql`json_each(${scoped_organizations}) join organizations as o
 const reachableProject = ({ key }: TenantSql) => sql`exists (
   select 1 from ${personalApiKeys} where ${personalApiKeys.id} = ${key.id}
     and (${scoped_projects} = '[]' or ${projects.id} in (select value from json_each(${scoped_projects})))
-    and (${scoped_organizations} = '[]' or ${projects.organization_id} in (select o.id from ${scopedIds})))`;
+    and (${scoped_organizations} = '[]' or ${projects.organization_id} in (select o.id from ${scopedIds}))
+    and (${client_id} is null or exists (
+      select 1 from ${organizations} where ${organizations.id} = ${projects.organization_id} and ${allowsApp(client_id)})))`;
 
 /** SQL condition: the caller can see the project, and the key's restrictions include it. */
 export const visibleProject = (tenant: TenantSql) =>
@@ -144,21 +147,27 @@ function visibleCount(
 	const inPrivate = sql`coalesce((
     select sum(${each}) from project_members as own join ${projects} on ${projects.id} = own.project_id
     where own.organization_id = ${members.organization_id} and own.user_id = ${members.user_id} and ${projects.access_control}), 0)`;
-	// Neither subquery depends on the membership, so the row of the key isn't read for each.
-	const isReachable = sql`(${keyWhere(tenant, sql`${scoped_organizations} = '[]'`)} or ${members.organization_id} in (
-    select o.id from ${personalApiKeys}, ${scopedIds} where ${personalApiKeys.id} = ${tenant.key.id}))`;
+	// No subquery about the key depends on the membership, so the row of the key isn't read for each.
+	const isReachable = sql`(${keyWhere(tenant, sql`${scoped_organizations} = '[]' and ${client_id} is null`)}
+    or ((${keyWhere(tenant, sql`${scoped_organizations} = '[]'`)} or ${members.organization_id} in (
+      select o.id from ${personalApiKeys}, ${scopedIds} where ${personalApiKeys.id} = ${tenant.key.id}))
+      and ${allowsApp(keyWhere(tenant, sql`${client_id}`))}))`;
 	const counted = and(sql`${members.user_id} = ${tenant.key.user_id}`, within, isReachable);
 	return sql`(select coalesce(sum(iif(${members.level} >= ${ADMIN}, ${all}, ${open} + ${inPrivate})), 0)
     from ${members} join ${organizations} on ${organizations.id} = ${members.organization_id} where ${counted})`;
 }
 
-/** SQL condition: the key's restrictions include the organization or one of its projects. */
+/**
+ * SQL condition: the key's restrictions include the organization or one of its projects, and the
+ * organization allows the app, if the key is one's.
+ */
 export const reachableOrganization = ({ key }: TenantSql) => sql`exists (
   select 1 from ${personalApiKeys} where ${personalApiKeys.id} = ${key.id}
     and (${scoped_organizations} = '[]' or ${organizations.uuid} in (select value from json_each(${scoped_organizations})))
     and (${scoped_projects} = '[]' or exists (
       select 1 from ${projects} where ${projects.organization_id} = ${organizations.id}
-        and ${projects.id} in (select value from json_each(${scoped_projects})))))`;
+        and ${projects.id} in (select value from json_each(${scoped_projects}))))
+    and ${allowsApp(client_id)})`;
 
 /** Returns the organizations that the caller can see; joins `organizations` with `members`. */
 export function visibleOrganizations(tenant: Restricted) {
@@ -166,7 +175,7 @@ export function visibleOrganizations(tenant: Restricted) {
 	const listed = and(listedOrganization(tenant), reachableOrganization(tenant));
 	const isUnrestricted = keyWhere(
 		tenant,
-		sql`${scoped_organizations} = '[]' and ${scoped_projects} = '[]'`,
+		sql`${scoped_organizations} = '[]' and ${scoped_projects} = '[]' and ${client_id} is null`,
 	);
 	return {
 		where: byId.length > 0 || byProject.length > 0 ? listed : reachableOrganization(tenant),

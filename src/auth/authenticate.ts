@@ -7,9 +7,11 @@ import { connect } from "../db/session.ts";
 import type { App } from "../env.ts";
 import { badCredentials, notAuthenticated } from "../http/errors.ts";
 import { countFailure } from "./addresses.ts";
+import { audienceOf } from "./audience.ts";
 import { inCookie } from "./cookie.ts";
 import { keyCache } from "./key_cache.ts";
 import {
+	ACCESS_TOKEN,
 	cache,
 	digest,
 	getCached,
@@ -28,7 +30,8 @@ declare module "hono" {
 
 /** Returns the key's record from KV. Throws 401 if the value is malformed, before KV is read. */
 async function readRecord(c: Context<App>, value: string, hash: string) {
-	if (!isWellFormed(value)) throw await countFailure(c, badCredentials());
+	if (!isWellFormed(value) && !isWellFormed(value, ACCESS_TOKEN))
+		throw await countFailure(c, badCredentials());
 	c.get("meter").kv_reads += 1;
 	return getCached(c.env, hash);
 }
@@ -43,8 +46,11 @@ async function findKey(c: Context<App>, hash: string): Promise<Key | undefined> 
 			.innerJoin(users, eq(users.id, personalApiKeys.user_id))
 			.where(and(eq(personalApiKeys.hash, hash), eq(users.is_active, true))),
 	]);
-	if (row && !isExpired(row)) c.executionCtx.waitUntil(cache(c.env, hash, row));
-	return row;
+	if (!row) return undefined;
+	const { audience, ...rest } = row;
+	const key = { ...rest, ...(audience && { audience }) };
+	if (!isExpired(key)) c.executionCtx.waitUntil(cache(c.env, hash, key));
+	return key;
 }
 
 /** Returns the value of the key in the header `Authorization`. Throws 401 if there is none. */
@@ -76,6 +82,7 @@ async function useKey(c: Context<App>, value: string, next: Next) {
 		countUse(c, key.id, 401);
 		throw await countFailure(c, badCredentials());
 	}
+	if (key.audience && key.audience !== audienceOf(c)) throw await countFailure(c, badCredentials());
 	c.set("key", { ...key, hash });
 	await next();
 	// Requests for unknown paths don't count. Requests to /mcp don't count either, because their tool

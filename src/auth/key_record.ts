@@ -17,6 +17,8 @@ export const keyRecord = lazy(() =>
 		expires_at: z.string().nullable(),
 		/** The API version that the key was created with. Missing: the first version. */
 		version: z.string().optional(),
+		/** What an app's key is for (src/auth/audience.ts). Missing for other keys. */
+		audience: z.string().optional(),
 	}),
 );
 export type Key = z.infer<ReturnType<typeof keyRecord>>;

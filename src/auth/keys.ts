@@ -6,7 +6,7 @@ import { type Key, keyRecord } from "./key_record.ts";
 
 export type { Key };
 
-const { user_id, scopes, scoped_organizations, scoped_projects, allowed_ips, expires_at, version } =
+const { user_id, scopes, scoped_organizations, scoped_projects, allowed_ips, expires_at } =
 	personalApiKeys;
 
 /** The columns of a record, without the id. */
@@ -17,7 +17,8 @@ export const recordColumns = {
 	projects: scoped_projects,
 	allowed_ips,
 	expires_at,
-	version,
+	version: personalApiKeys.version,
+	audience: personalApiKeys.audience,
 };
 
 /** Returns the record of a row. */
@@ -30,6 +31,7 @@ export const toRecord = (row: typeof personalApiKeys.$inferSelect): Key => ({
 	allowed_ips: row.allowed_ips,
 	expires_at: row.expires_at,
 	version: row.version,
+	...(row.audience && { audience: row.audience }),
 });
 
 const DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
@@ -52,6 +54,9 @@ function crc32(text: string) {
 const checksum = (text: string) => base62(BigInt(crc32(text)), 6);
 
 const PREFIX = "tnt_";
+
+/** The prefix of the keys of apps, which are OAuth access tokens. */
+export const ACCESS_TOKEN = "tnt_at_";
 
 /** Generates a key: `tnt_`, 256 random bits in base62, `_`, and the CRC-32 of all that. */
 export function mint(prefix = PREFIX) {
@@ -121,9 +126,10 @@ export function evict({ KEYS }: Env, hash: string) {
 }
 
 /** The row of a key and its user in a left join. */
-type JoinedRow = { [K in Exclude<keyof Key, "id" | "version">]: Key[K] | null } & {
+type JoinedRow = { [K in Exclude<keyof Key, "id" | "version" | "audience">]: Key[K] | null } & {
 	key_id: Key["id"] | null;
 	version: string | null;
+	audience: string | null;
 	is_active: boolean | null;
 };
 
@@ -137,6 +143,7 @@ export function toKey({
 	allowed_ips,
 	expires_at,
 	version,
+	audience,
 	is_active,
 }: JoinedRow): Key | undefined {
 	if (!(id && user_id && scopes && organizations && projects && allowed_ips && is_active))
@@ -150,6 +157,7 @@ export function toKey({
 		allowed_ips,
 		expires_at,
 		...(version && { version }),
+		...(audience && { audience }),
 	};
 	return isExpired(key) ? undefined : key;
 }

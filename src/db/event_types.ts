@@ -16,8 +16,11 @@ export const ACTIVITIES = {
 	Passkey: ["created", "updated", "deleted"],
 	Identity: ["created", "deleted"],
 	SignIn: ["failed", "break_glass_used"],
+	OauthClient: ["created", "updated", "deleted"],
+	OauthGrant: ["created", "revoked", "rejected"],
 	ServiceAccount: ["created", "updated", "deleted"],
 	ServiceAccountKey: ["created", "updated", "rolled", "deleted"],
+	TrustedIssuer: ["created", "updated", "exchanged", "deleted"],
 	Plugin: ["created", "updated", "source_updated", "upgraded", "deleted"],
 	PluginConfig: ["created", "updated", "job_triggered", "deleted"],
 	PluginConfigOrder: ["rearranged"],
@@ -80,6 +83,16 @@ export type ScopeWith<A extends string> = {
 
 /** A scope and one of its activities. */
 export type Kind = { [S in Scope]: { scope: S; activity: ActivityOf<S> } }[Scope];
+
+/** `pluginConfig` → `plugin_config` */
+type SnakeCase<T extends string> = T extends `${infer C}${infer Rest}`
+	? `${C extends Lowercase<C> ? C : `_${Lowercase<C>}`}${SnakeCase<Rest>}`
+	: "";
+
+/** The type of an event, such as `plugin_config.created`. */
+export type EventType = {
+	[S in Scope]: `${SnakeCase<Uncapitalize<S>>}.${ActivityOf<S>}`;
+}[Scope];
 
 /** Converts `PluginConfig` to `plugin_config`. */
 const toSnakeCase = (text: string) =>

@@ -68,19 +68,30 @@ export const doesNotExist = (attr: string, pk: unknown) =>
 
 export const parseError = (why: string) => error(400, "parse_error", `JSON parse error - ${why}`);
 
-const challenge = { "WWW-Authenticate": "Bearer" };
+/** Asks for a token (RFC 6750, section 3). `respond` adds where to get one. */
+const challenge = (parameters = "") => ({ "WWW-Authenticate": `Bearer${parameters}` });
 
 export const notAuthenticated = () =>
-	error(401, "not_authenticated", "Authentication credentials were not provided.", challenge);
+	error(401, "not_authenticated", "Authentication credentials were not provided.", challenge());
 
 const BAD_CREDENTIALS = "Personal API key found in request Authorization header is invalid.";
 
-export const badCredentials = () => error(401, "authentication_failed", BAD_CREDENTIALS, challenge);
+export const badCredentials = () =>
+	error(401, "authentication_failed", BAD_CREDENTIALS, challenge(' error="invalid_token"'));
 
 export const forbidden = (
 	detail = "You do not have permission to perform this action.",
 	code: ErrorCode = "permission_denied",
 ) => error(403, code, detail);
+
+/** 403: the key lacks the scope. An app can then ask for it. */
+export const insufficientScope = (scope: string) =>
+	error(
+		403,
+		"permission_denied",
+		`API key missing required scope '${scope}'`,
+		challenge(` error="insufficient_scope", scope="${scope}"`),
+	);
 
 export const notFound = (detail = "Not found.") => error(404, "not_found", detail);
 
@@ -196,10 +207,20 @@ export const notSetUp = () =>
 /** Returns the `Link` header that leads to the documentation of an error code. */
 const helpFor = (code: string) => `</docs/api#${code}>; rel="help"`;
 
+/** Adds to a challenge where an app learns how to get a token (RFC 9728, section 5.1). */
+function withMetadata(c: Context, challenge: string | undefined) {
+	const [resource] = /^\/(?:api|mcp)(?=\/|$)/.exec(c.req.path) ?? [];
+	if (!challenge || !resource) return challenge && { "WWW-Authenticate": challenge };
+	const url = new URL(`/.well-known/oauth-protected-resource${resource}`, c.req.url);
+	const comma = challenge.includes("=") ? "," : "";
+	return { "WWW-Authenticate": `${challenge}${comma} resource_metadata="${url.href}"` };
+}
+
 export const respond = (c: Context, { body, status, headers }: ApiError) => {
-	const { Link: link } = headers;
+	const { Link: link, "WWW-Authenticate": challenge } = headers;
 	const links = [...(link ? [link] : []), helpFor(body.code)];
-	return c.json(body, status, { ...headers, Link: links.join(", ") });
+	const added = { ...withMetadata(c, challenge), Link: links.join(", ") };
+	return c.json(body, status, { ...headers, ...added });
 };
 
 const replay = (c: Context, { status, headers, body }: StoredResponse) => {

@@ -1,5 +1,6 @@
 import { RpcTarget } from "cloudflare:workers";
 import type { Context } from "hono";
+import { asPartOfMcp } from "../auth/audience.ts";
 import type { App } from "../env.ts";
 import { type ApiError, badCredentials } from "../http/errors.ts";
 import { markModel } from "../http/preview.ts";
@@ -64,7 +65,7 @@ export class Gateway extends RpcTarget {
 		for (const [name, value] of [...passedOn, ...Object.entries(headers)])
 			if (value !== undefined) sent.set(name, value);
 		const url = new URL(path, this.#c.req.url);
-		const request = new Request(url, { method, headers: sent, body });
+		const request = asPartOfMcp(new Request(url, { method, headers: sent, body }));
 		markModel(request, isPreview);
 		const response = await this.#api(request, this.#c);
 		this.#note(response);

@@ -94,7 +94,7 @@ describe.each(titled(guarded))("%s", (_, route) => {
 				detail: "Authentication credentials were not provided.",
 			},
 		});
-		expect(unauthenticated.headers.get("www-authenticate")).toBe("Bearer");
+		expect(unauthenticated.headers.get("www-authenticate")).toMatch(/^Bearer resource_metadata=/);
 		for (const site of [{ "sec-fetch-site": "same-site" }, { origin: "https://evil.test" }]) {
 			const headers = { cookie: `__Host-tenantry=${home.key}`, ...site };
 			expect((await ask(route, undefined, { headers })).status).toBe(401);

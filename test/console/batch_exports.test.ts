@@ -110,6 +110,9 @@ inBrowser("batch exports", (open) => {
 		const runs = page.getByRole("table", { name: "Runs" });
 		await runs.getByRole("cell", { name: "Completed" }).nth(2).waitFor();
 		await checkLooks(page, "exports-runs");
+		await page.getByLabel("Kind").selectOption("Scheduled");
+		await page.getByText("No runs found").waitFor();
+		await page.getByLabel("Kind").selectOption("Backfills");
 		await runs.getByRole("row", { name: "Completed 2" }).getByRole("link").click();
 		await page.getByText(/2 rows, .* in \d+\/sign-ups\/\d{4}\/.+-backfill\.jsonl/).waitFor();
 		await checkLooks(page, "exports-run");

@@ -109,6 +109,44 @@ inBrowser("events", (open) => {
 		await page.getByText("No webhooks yet").waitFor();
 	});
 
+	test("notices go to Slack, Teams or PagerDuty, from the page of notifications", async () => {
+		const { client, organization, path } = await newOrganization();
+		const { got, url } = await endpoint();
+		const page = await open(`${path}/notifications`);
+		const choose = page.getByRole("combobox", { name: "Send to" });
+		for (const [format, words] of [
+			["slack", "Slack"],
+			["teams", "Microsoft Teams"],
+			["pagerduty", "PagerDuty"],
+		] as const) {
+			await page.goto(page.url().replace(/\/webhooks.*/, "/notifications"));
+			await page.getByRole("link", { name: "Add webhook for notices" }).click();
+			await page.getByRole("radio", { name: "Selected events: 8" }).waitFor();
+			expect(await page.getByRole("checkbox", { name: "Run failed" }).isChecked()).toBe(true);
+			expect(await page.getByRole("checkbox", { name: "Run completed" }).isChecked()).toBe(false);
+			await choose.selectOption(words);
+			if (format === "pagerduty") await page.getByLabel("Integration key").fill("R0123456789");
+			else expect(await page.getByLabel("Integration key").count()).toBe(0);
+			await page.getByRole("textbox", { name: "URL" }).fill(url);
+			await checkLooks(page, `events-webhook-new-${format}`);
+			await page.getByRole("button", { name: "Add webhook" }).click();
+			await page.getByText("No deliveries yet").waitFor();
+			await page.getByRole("definition").getByText(words, { exact: true }).waitFor();
+			expect(await page.getByRole("button", { name: "Roll secret" }).count()).toBe(0);
+			const before = got.length;
+			await page.getByRole("button", { name: "Send test" }).click();
+			await page.getByText("The test was delivered.").waitFor();
+			expect(got.length).toBe(before + 1);
+			await checkLooks(page, `events-webhook-${format}`);
+		}
+		const { results } = await client.webhooks.list({ organization: organization.id });
+		expect(results.map(({ format }) => format)).toEqual(["pagerduty", "teams", "slack"]);
+		expect(results[0]?.types).toHaveLength(8);
+		await page.getByRole("link", { name: "Webhooks" }).first().click();
+		await page.getByRole("row", { name: /Microsoft Teams/ }).waitFor();
+		await checkLooks(page, "events-webhooks-formats");
+	});
+
 	test("activity is filtered by the URL, and downloaded as it is filtered", async () => {
 		const { client, organization, path } = await newOrganization();
 		await client.organizations.update({ id: organization.id }, { name: "Analytics GmbH" });

@@ -228,4 +228,57 @@ inBrowser("keys", (open) => {
 		await page.getByText("“Warehouse import” is deleted.").waitFor();
 		expect(await statusWith(value)).toBe(401);
 	});
+
+	test("a service account trusts an issuer, whose settings are changed, and then no longer", async () => {
+		const { client, organization, project, key, path } = await newUser(8);
+		const at = { organization: organization.id };
+		const account = await client.serviceAccounts.create(at, { name: "Deployment" });
+		const within = { ...at, account: account.id };
+		const stored = async () => (await client.trustedIssuers.list(within)).results;
+		const page = await open(`${path}/service_accounts/${account.id}`, { key });
+		await page.getByText("No trusted issuers yet").waitFor();
+		await page.getByRole("link", { name: "Trust an issuer" }).click();
+		await page.getByLabel("Name").fill("Builds");
+		await page.getByLabel("Issuer").fill("https://192.0.2.1");
+		await page.getByLabel("Subject").fill("repo:*");
+		await page.getByLabel("Other claims").fill("environment");
+		const create = page.getByRole("button", { name: "Trust issuer" });
+		await create.click();
+		await page.getByText("“environment” has no =.").waitFor();
+		await page.getByLabel("Other claims").fill("environment=production\n a = b=c ");
+		await create.click();
+		await page.getByText("A * can only be at the end").waitFor();
+		await checkLooks(page, "trusted_issuers-new");
+		await page.getByLabel("Subject").fill("repo:octo-org/website:*");
+		await create.click();
+		await page.getByText("“Builds” is trusted.").waitFor();
+		const [made] = await stored();
+		expect(made).toMatchObject({
+			subject: "repo:octo-org/website:*",
+			claims: { environment: "production", a: "b=c" },
+			scopes: ["project:read"],
+			scoped_projects: [],
+		});
+		await page.getByText(made?.id ?? "").waitFor();
+		await checkLooks(page, "trusted_issuers-issuer");
+
+		await page.getByLabel("Subject").fill("repo:octo-org/website:environment:production");
+		await page.getByLabel("Selected projects").check();
+		await page.getByLabel(project.name).check();
+		await page.getByRole("button", { name: "Read only" }).click();
+		await page.getByRole("button", { name: "Save" }).click();
+		await page.getByText("“Builds” is saved.").waitFor();
+		const [saved] = await stored();
+		expect(saved).toMatchObject({
+			...{ name: "Builds", audience: made?.audience, claims: made?.claims },
+			subject: "repo:octo-org/website:environment:production",
+			scoped_projects: [project.id],
+		});
+		await page.getByRole("link", { name: "Deployment" }).click();
+		await page.getByRole("link", { name: "Builds" }).click();
+		await page.getByRole("button", { name: "Stop trusting" }).click();
+		await confirm(page, "Stop trusting");
+		await page.getByText("“Builds” is no longer trusted.").waitFor();
+		expect(await stored()).toEqual([]);
+	});
 });

@@ -85,8 +85,8 @@ inBrowser("the overview", (open) => {
 		const [first, ...others] = await attention.allInnerTexts();
 		expect(first).toMatch(/^Failing\s+To the warehouse\s+.*400.*Unknown fields/);
 		expect(others.map((item) => item.split(/\n+/).slice(0, 2).join(" "))).toEqual([
-			"Paused Old copy",
 			"Expires Deployment",
+			"Paused Old copy",
 			`Not verified ${id}.example.com`,
 		]);
 		await page.getByText("250 rows in the last 14 days, by all exports").waitFor();
@@ -100,6 +100,60 @@ inBrowser("the overview", (open) => {
 		await checkLooks(page, "overview");
 		await page.getByRole("link", { name: "To the warehouse" }).last().click();
 		await page.waitForURL(`**${path}/batch_exports/${bad.id}/runs/*`);
+	});
+
+	test("lists failing plugins, streams and keys of service accounts too, what ends first before the others", async () => {
+		const { client, at, project, path } = await newOrganization();
+		using receiver = await refusing();
+		const stream = await client.auditStreams.create(at, {
+			name: "Archive",
+			destination: { type: "R2", config: { prefix: "audit" } },
+		});
+		await client.auditStreams.update({ ...at, id: stream.id }, { enabled: false });
+		await client.webhooks.create(at, { url: receiver.url, description: "Chat of the team" });
+		const plugin = await client.pipelineDestinations.create(at, { name: "Copies" });
+		await client.pipelineDestinations.updateSource(
+			{ ...at, id: plugin.id },
+			{ "index.ts": 'export const jobs = { copy() { throw new Error("The disk is full"); } };' },
+		);
+		const config = await client.pluginConfigs.create(
+			{ project: project.id },
+			{ plugin: plugin.id, order: 1, enabled: true, name: "Copy to the archive" },
+		);
+		await client.pluginConfigs.startJob(
+			{ project: project.id, id: config.id },
+			{ job: { type: "copy" } },
+		);
+		const account = await client.serviceAccounts.create(at, { name: "Deployment", level: 1 });
+		for (const days of [6, 2])
+			await client.serviceAccountKeys.create(
+				{ ...at, account: account.id },
+				{
+					label: `${days} days`,
+					scopes: ["plugin:read"],
+					expires_at: new Date(Date.now() + days * 24 * HOUR_MS + HOUR_MS).toISOString(),
+				},
+			);
+		const page = await open(path);
+		const attention = page.getByRole("region", { name: "Needs attention" }).getByRole("listitem");
+		await expect
+			.poll(async () => {
+				await page.reload();
+				await attention.first().waitFor();
+				const items = await attention.allInnerTexts();
+				return items.map((item) => item.split(/\n+/).slice(0, 2).join(" "));
+			})
+			.toEqual([
+				"Failing Chat of the team",
+				"Failing Copy to the archive",
+				"Expires 2 days of Deployment",
+				"Expires 6 days of Deployment",
+				"Paused Archive",
+			]);
+		await attention.getByText("The disk is full").waitFor();
+		await checkLooks(page, "overview-attention");
+		await attention.getByRole("link", { name: "2 days of Deployment" }).click();
+		await page.getByRole("heading", { name: "2 days" }).waitFor();
 	});
 
 	test("lists a failed run, however many others have ended since", async () => {

@@ -85,6 +85,8 @@ inBrowser("people", (open) => {
 		expect((await clientOf(key).projects.get({ id })).name).toBe("Payroll");
 
 		await page.getByRole("link", { name: "Members", exact: true }).first().click();
+		await button(page, "Actions for Grace").click();
+		await checkLooks(page, "people-member-menu");
 		await button(page, "Change level of Grace").click();
 		await checkLooks(page, "people-level");
 		await page.getByRole("radio", { name: "Admin" }).check();
@@ -100,6 +102,7 @@ inBrowser("people", (open) => {
 		await note(page, "The level of Grace is now admin.");
 		await page.getByRole("row", { name: "Grace" }).getByText("Admin", { exact: true }).waitFor();
 		await checkLooks(page, "people-members");
+		await button(page, "Actions for Grace").click();
 		await button(page, "Remove Grace").click();
 		await checkLooks(page, "people-remove");
 		await button(page, "Remove member").click();
@@ -159,6 +162,7 @@ inBrowser("people", (open) => {
 			await answer;
 			await route.continue();
 		});
+		await button(page, /^Actions for ada/).click();
 		const again = button(page, /^Send again for ada/);
 		await again.press("Enter");
 		await again.press("Enter");
@@ -166,10 +170,13 @@ inBrowser("people", (open) => {
 		await again.press("Enter");
 		resolve();
 		await note(page, "A new mail was sent");
-		await expect.poll(() => again.getAttribute("aria-busy")).toBe("false");
-		expect(await page.evaluate("document.activeElement.textContent")).toBe("Send again");
+		// The new invite's row has taken the place of the old one's.
+		await expect
+			.poll(() => page.evaluate("document.activeElement.ariaLabel"))
+			.toMatch(/^Actions for ada/);
 		await page.unroute("**/invites");
 		expect(sent).toBe(1);
+		await button(page, /^Actions for ada/).click();
 		await button(page, /^New link for ada/).click();
 		await page.getByRole("heading", { name: /^Link for ada/ }).waitFor();
 		await checkLooks(page, "people-invite-link");
@@ -177,11 +184,61 @@ inBrowser("people", (open) => {
 		const token = link?.split("/").at(-1) ?? "";
 		expect((await client.invites.preview({ token })).organization_name).toBe("Analytics Ltd");
 		await button(page, "I have copied it").click();
+		await button(page, /^Actions for ada/).click();
 		await button(page, /^Revoke for ada/).click();
 		await checkLooks(page, "people-invite-revoke");
 		await button(page, "Revoke invite").click();
 		await page.getByText("No open invites").waitFor();
 		expect((await client.invites.list(at)).count).toBe(0);
+	});
+
+	test("several members are chosen, their levels changed unless somebody else has done it, and removed", async () => {
+		const { client, organization, at, path } = await newOrganization();
+		const emails = [newAddress("ada"), newAddress("eve")];
+		for (const email of emails) await newMember(organization.id, 1, email);
+		const page = await open(`${path}/members`);
+		await page.getByRole("checkbox", { name: "Choose all" }).check();
+		await page.getByText("2 chosen").waitFor();
+		await checkLooks(page, "people-members-chosen");
+		await button(page, "Change level").click();
+		await page.getByRole("radio", { name: "Admin" }).check();
+		const [eve] = (await client.members.list({ ...at, email: emails[1] })).results;
+		if (eve) await client.members.update({ ...at, user: eve.user.uuid }, { level: 15 });
+		const change = page.getByRole("dialog").getByRole("button", { name: "Change level" });
+		await change.click();
+		await page.getByText(/^1 of 2 failed\. .+ to owner\. Choose again/).waitFor();
+		const levels = async () =>
+			(await client.members.list(at)).results.map(({ level }) => level).sort((a, b) => a - b);
+		expect(await levels()).toEqual([8, 15, 15]);
+		await change.click();
+		await note(page, "The level of 2 members is now admin.");
+		expect(await levels()).toEqual([8, 8, 15]);
+		await button(page, "Remove").click();
+		await page.getByText("Each of them immediately loses access").waitFor();
+		await button(page, "Remove members").click();
+		await note(page, "2 people are no longer members.");
+		expect((await client.members.list(at)).count).toBe(1);
+	});
+
+	test("several invites are chosen, sent again and revoked", async () => {
+		const { client, at, path } = await newOrganization();
+		for (const name of ["ada", "bob", "eve"])
+			await client.invites.create(at, { target_email: newAddress(name) });
+		const page = await open(`${path}/members/invites`);
+		for (const name of ["ada", "eve"])
+			await page.getByRole("checkbox", { name: new RegExp(`^Choose ${name}`) }).check();
+		await page.getByText("2 chosen").waitFor();
+		await button(page, /^Send again$/).click();
+		await note(page, "A new mail was sent to 2 people.");
+		// New invites have taken the places of those that were chosen.
+		await expect.poll(() => page.getByText("chosen").count()).toBe(0);
+		for (const name of ["ada", "eve"])
+			await page.getByRole("checkbox", { name: new RegExp(`^Choose ${name}`) }).check();
+		await button(page, /^Revoke$/).click();
+		await button(page, "Revoke invites").click();
+		await note(page, "The invites for 2 people are revoked.");
+		const left = (await client.invites.list(at)).results;
+		expect(left.map(({ target_email }) => target_email)).toEqual([expect.stringContaining("bob")]);
 	});
 
 	test("a member gets no buttons that fail, and can leave", async () => {
@@ -202,7 +259,8 @@ inBrowser("people", (open) => {
 			await page.goto(`${inject("console").url}${path}/${part}`);
 			await page.getByText(text).first().waitFor();
 			const names = await page.locator("main button").allTextContents();
-			expect(names.filter((name) => !name.startsWith("Copy"))).toEqual([]);
+			const others = names.filter((name) => !/^(?:Copy|Send a test event)/.test(name));
+			expect(others).toEqual([]);
 		}
 		expect(rejections).toEqual([]);
 		await page.goto(`${inject("console").url}${path}/members`);
@@ -313,6 +371,8 @@ inBrowser("people", (open) => {
 		await seen.getByLabel("Name").fill("Pay");
 		await button(seen, "Save changes").click();
 		await note(seen, "The project is saved.");
+		await button(seen, "Send a test event").click();
+		await note(seen, "A test event was sent to Pay.");
 		expect(await button(seen, "Delete project").count()).toBe(0);
 
 		await page.goto(`${inject("console").url}${path}/projects`);

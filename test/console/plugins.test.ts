@@ -84,13 +84,67 @@ inBrowser("plugins", (open) => {
 		await page.goto(page.url().replace(/log$/, "log?type=errors"));
 		await page.getByText("Change or remove the filters.").waitFor();
 		await page.getByRole("link", { name: "Activity", exact: true }).last().click();
-		await page.getByRole("cell", { name: "Job started greet" }).waitFor();
+		await page.getByRole("cell", { name: "Plugin job started greet" }).waitFor();
 		await checkLooks(page, "plugins-config-activity");
 
 		await page.goto(`${page.url().split("/console")[0]}${path}/plugins`);
 		await page.getByText("npm: greeting").waitFor();
 		await checkLooks(page, "plugins");
 		expect((await client.plugins.list({ organization: organization.id })).count).toBe(1);
+	});
+
+	test("the configs of all projects are on one page, and can be filtered", async () => {
+		const { client, organization, project, path, plugin } = await withPlugin();
+		const other = await client.projects.create({ name: "Shop", organization: organization.id });
+		for (const [of, name] of [
+			[project, "Here"],
+			[other, "There"],
+		] as const)
+			await client.pluginConfigs.create(
+				{ project: of.id },
+				{ plugin: plugin.id, order: 1, enabled: true, name, config: { greeting: "Hi" } },
+			);
+		const page = await open(`${path}/plugin_configs`);
+		await page.getByLabel("Project").selectOption("All projects");
+		const there = page.getByRole("region", { name: "Shop: Enabled, in order" });
+		await there.getByRole("link", { name: "There", exact: true }).waitFor();
+		await page.getByRole("link", { name: "Here", exact: true }).waitFor();
+		await checkLooks(page, "plugins-configs-all");
+		await page.getByLabel("Search plugin configs").fill("there");
+		await page.getByText(`No plugin configs found in ${project.name}.`).waitFor();
+		await there.waitFor();
+	});
+
+	test("a hidden config is restored on its page; a family lists what is unused, and its activity", async () => {
+		const { client, project, path, plugin } = await withPlugin();
+		const { id } = await client.pluginConfigs.create(
+			{ project: project.id },
+			{ plugin: plugin.id, order: 1, enabled: true, config: { greeting: "Hi" } },
+		);
+		const config = () => client.pluginConfigs.get({ project: project.id, id });
+		const page = await open(`${path}/plugin_configs/${project.id}/${id}`);
+		await page.getByRole("button", { name: "Hide", exact: true }).click();
+		await page.getByText("This config is disabled and hidden from lists.").waitFor();
+		expect(await config()).toMatchObject({ deleted: true, enabled: false });
+		await checkLooks(page, "plugins-config-hidden");
+
+		await page.goto(new URL(`${path}/plugins?family=pipeline_destinations`, page.url()).href);
+		await page.getByLabel("Use", { exact: true }).selectOption("Without an enabled config");
+		await page.getByRole("link", { name: "Greeting" }).waitFor();
+		await page.getByRole("link", { name: "Activity of all destinations" }).click();
+		await page.getByRole("cell", { name: "Plugin installed Greeting" }).waitFor();
+		await checkLooks(page, "plugins-family-activity");
+
+		await page.goto(new URL(`${path}/plugin_configs/${project.id}/${id}`, page.url()).href);
+		await page.getByRole("button", { name: "Restore config" }).click();
+		await page.getByText("is restored. It stays disabled until you enable it.").waitFor();
+		await page.getByRole("button", { name: "Hide", exact: true }).waitFor();
+		expect(await config()).toMatchObject({ deleted: false, enabled: false });
+		await client.pluginConfigs.update({ project: project.id, id }, { enabled: true });
+		await page.goto(
+			new URL(`${path}/plugins?family=pipeline_destinations&unused=true`, page.url()).href,
+		);
+		await page.getByText("All of them have an enabled config.").waitFor();
 	});
 
 	test("a saved secret stays unless it is replaced or removed, and two administrators see each other's changes", async () => {
@@ -340,14 +394,14 @@ inBrowser("plugins", (open) => {
 		await page.getByRole("button", { name: "Upgrade plugin" }).click();
 		await page.getByText("Greeting is upgraded to 1.1.0.").waitFor();
 		await page.getByRole("link", { name: "Activity", exact: true }).last().click();
-		const added = page.getByRole("cell", { name: "Added" });
+		const added = page.getByRole("cell", { name: "Plugin installed" });
 		await added.waitFor();
 		await page.getByTitle("Show only changes by this person").first().click();
 		await page.getByRole("button", { name: /^Remove the filter By .+@/ }).waitFor();
 		await added.waitFor();
 		await page.getByLabel("Action").selectOption("upgraded");
 		await added.waitFor({ state: "detached" });
-		await page.getByRole("cell", { name: "Upgraded" }).waitFor();
+		await page.getByRole("cell", { name: "Plugin upgraded" }).waitFor();
 		await page.goto(page.url().replace("activity=upgraded", "before=2001-01-01T00:00:00Z"));
 		await page.getByText("No activity found").waitFor();
 		await page.goto(page.url().replace("before=", "after="));

@@ -1,7 +1,14 @@
 import { gzipSync } from "node:zlib";
 import type { Page, Request, Response } from "playwright-core";
 import { describe, expect, inject, test } from "vitest";
-import { checkLooks, clientOf, inBrowser, newMember, newOrganization } from "./support/browser.ts";
+import {
+	checkLooks,
+	clientOf,
+	inBrowser,
+	newAddress,
+	newMember,
+	newOrganization,
+} from "./support/browser.ts";
 
 const focused = (page: Page) => page.evaluate<string>("document.activeElement.textContent");
 
@@ -40,6 +47,21 @@ inBrowser("the shell", (open) => {
 			await expect.poll(() => new URL(page.url()).pathname).toBe(`/console/${other.id}`);
 		});
 
+		test("stays at the one last visited on pages without one, also in a new tab", async () => {
+			const { path } = await newOrganization("West Ltd");
+			await newOrganization("Middle Ltd");
+			const page = await open(`${path}/members`);
+			await page.getByRole("cell", { name: "admin@example.com" }).waitFor();
+			await inMenu(page, "API keys").click();
+			await page.waitForURL("**/console/keys");
+			await page.getByRole("button", { name: "Organization: West Ltd" }).waitFor();
+			const tab = await page.context().newPage();
+			await tab.goto(new URL("/console/account", page.url()).href);
+			await tab.getByRole("button", { name: "Organization: West Ltd" }).waitFor();
+			await inMenu(tab, "Members").click();
+			await expect.poll(() => new URL(tab.url()).pathname).toBe(`${path}/members`);
+		});
+
 		test("stays open when the page below it appears", async () => {
 			const { path, organization } = await newOrganization("Slow Ltd");
 			const page = await open("/console/account");
@@ -60,6 +82,60 @@ inBrowser("the shell", (open) => {
 			await page.getByRole("cell", { name: "admin@example.com" }).waitFor();
 			expect(await entry.isVisible()).toBe(true);
 		});
+	});
+
+	test("the palette leads to pages, projects, exports and members, with the keyboard", async () => {
+		const { client, organization, project, path } = await newOrganization();
+		const email = newAddress("ada");
+		await newMember(organization.id, 1, email);
+		const { id } = await client.projectBatchExports.create(
+			{ project: project.id },
+			{ name: "Nightly copy", interval: "hour", destination: { type: "NoOp", config: {} } },
+		);
+		const page = await open("/console/account");
+		await page.goto(new URL(path, page.url()).href);
+		await page.getByRole("heading", { name: "Needs attention" }).waitFor();
+		const field = page.getByRole("combobox", { name: "Page, project, member or export" });
+		const option = page.getByRole("listbox", { name: "Results" }).getByRole("option");
+		const selected = option.and(page.locator("[aria-selected=true]"));
+		async function find(text: string, kind: string) {
+			await page.keyboard.press("Control+k");
+			await field.fill(text);
+			await selected.getByText(kind, { exact: true }).waitFor();
+		}
+		await find("audit", "Page");
+		await checkLooks(page, "palette");
+		await page.keyboard.press("Enter");
+		await page.getByRole("heading", { name: "Audit streams" }).waitFor();
+		await find("nightly", "Export");
+		await page.keyboard.press("Enter");
+		await expect.poll(() => new URL(page.url()).pathname).toBe(`${path}/batch_exports/${id}`);
+		await find(email.slice(0, 12), "Member");
+		await page.keyboard.press("Enter");
+		await page.getByRole("cell", { name: email }).waitFor();
+		await find("s", "Page");
+		await page.keyboard.press("ArrowDown");
+		await expect.poll(() => option.nth(1).getAttribute("aria-selected")).toBe("true");
+		await field.fill("there is no such thing");
+		await page.getByText("Nothing found.").waitFor();
+		await page.keyboard.press("Escape");
+		await field.waitFor({ state: "detached" });
+	});
+
+	test("times have their zone, and are in the user's or in UTC, in fields too", async () => {
+		const { path } = await newOrganization();
+		const page = await open(`${path}/activity`, { timezoneId: "Asia/Kolkata" });
+		await page.getByLabel("From").fill("2026-01-02T10:00");
+		await expect.poll(() => page.url()).toContain("after=2026-01-02T04%3A30%3A00.000Z");
+		const when = page.locator("tbody time").first();
+		await expect.poll(() => when.innerText()).toMatch(/, \d+:\d\d [AP]M GMT\+5:30$/);
+		await page.getByRole("button", { name: "Show times in UTC" }).click();
+		await expect.poll(() => when.innerText()).toMatch(/, \d+:\d\d [AP]M UTC$/);
+		expect(await page.getByLabel("From").inputValue()).toBe("2026-01-02T04:30");
+		await page.getByLabel("From").fill("2026-01-02T10:00");
+		await expect.poll(() => page.url()).toContain("after=2026-01-02T10%3A00%3A00.000Z");
+		await page.getByRole("button", { name: "Show local times" }).click();
+		await expect.poll(() => when.innerText()).toContain("GMT+5:30");
 	});
 
 	test("on a phone the menu opens and closes with the keyboard, and closes when a page opens", async () => {
@@ -136,6 +212,7 @@ inBrowser("the shell", (open) => {
 		await expect.poll(() => focused(page)).toBe("Save");
 
 		await page.goto(new URL(`${path}/members/invites`, page.url()).href);
+		await page.getByRole("button", { name: "Actions for ada@example.com" }).press("Enter");
 		await page.getByRole("button", { name: "Revoke for ada@example.com" }).press("Enter");
 		await expect.poll(() => focused(page)).toBe("Cancel");
 		await page.getByRole("button", { name: "Revoke invite" }).press("Enter");

@@ -370,6 +370,10 @@ inBrowser("the timeline of an export", (open) => {
 		await page.setViewportSize({ width: 1280, height: 800 });
 		const detail = page.locator(".timeline-detail");
 		await detail.getByText("attempt 2").waitFor();
+		const rows = page.getByRole("table", { name: "Runs" }).getByRole("row");
+		expect(await rows.count()).toBe(3);
+		await detail.getByRole("button", { name: "List only runs of this window" }).click();
+		await expect.poll(() => rows.count()).toBe(2);
 		await page.locator(`.timeline-entry[tabindex="0"][data-key="${withRows.id}"]`).waitFor();
 		expect(await page.locator('.timeline-entry[tabindex="0"]').count()).toBe(1);
 		await page.getByRole("button", { name: "Earlier" }).click();

@@ -33,6 +33,10 @@ const KINDS: Record<string, Kind> = {
 		path: ({ project }) => `/api/projects/${project}/plugin_configs`,
 		body: (i, { importer }) => ({ plugin: importer, order: i }),
 	},
+	"registered apps": {
+		path: ({ id }) => `/api/organizations/${id}/oauth_clients`,
+		body: (i) => ({ name: `App ${i}`, redirect_uris: [`https://app-${i}.example.com/callback`] }),
+	},
 	webhooks: {
 		path: ({ id }) => `/api/organizations/${id}/webhooks`,
 		body: () => ({ url: `${env.RECEIVER_URL}/hooks/limited`, enabled: false }),
@@ -52,6 +56,16 @@ const KINDS: Record<string, Kind> = {
 	"service accounts": {
 		path: ({ id }) => `/api/organizations/${id}/service_accounts`,
 		body: (i) => ({ name: `Account ${i}` }),
+	},
+	"trusted issuers": {
+		path: ({ id, account }) =>
+			`/api/organizations/${id}/service_accounts/${account}/trusted_issuers`,
+		body: (i) => ({
+			name: `Builds ${i}`,
+			issuer: "https://192.0.2.1",
+			subject: "sub",
+			scopes: ["project:read"],
+		}),
 	},
 };
 

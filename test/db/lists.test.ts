@@ -101,6 +101,12 @@ async function tenant(n: number) {
 			domain: `${rare(n, "'rare-'", "'common-'")} || '${people}-' || i || '.example.com'`,
 			verification_challenge: "'x'",
 		}),
+		insert(n, "oauth_clients", {
+			id: uuid(id),
+			organization_id: own,
+			name: "'App ' || i",
+			created_at: q(AT),
+		}),
 		insert(n, "projects", {
 			uuid: uuid(id),
 			organization_id: own,
@@ -147,6 +153,20 @@ async function tenant(n: number) {
 			created_at: q(AT),
 			session: `'{"method":"mail"}'`,
 		}),
+		insert(n, "personal_api_keys", {
+			id: uuid(id),
+			user_id: `${owner.id}`,
+			label: "'Notes'",
+			hash: uuid(id),
+			mask_value: "''",
+			client_id: "'https://notes.example/app'",
+			audience: "'api'",
+			created_at: q(AT),
+		}),
+		env.DB.prepare(
+			`insert or ignore into oauth_refresh_tokens (key_id, family, hash, expires_at)
+			select id, '', '', '2999-01-01T00:00:00.000Z' from personal_api_keys where user_id = ? and client_id is not null`,
+		).bind(owner.id),
 		insert(n, "passkeys", {
 			credential_id: uuid(id),
 			id: uuid(id),
@@ -348,6 +368,7 @@ const LISTS: Record<string, (home: Home) => string> = {
 	members: (home) => `${org(home)}/members`,
 	invites: (home) => `${org(home)}/invites`,
 	domains: (home) => `${org(home)}/domains`,
+	"registered apps": (home) => `${org(home)}/oauth_clients`,
 	projects: () => "/api/projects",
 	"an organization's projects": (home) => `${org(home)}/projects`,
 	organizations: () => "/api/organizations",
@@ -378,6 +399,8 @@ const LISTS: Record<string, (home: Home) => string> = {
 	"logs of a config": log,
 	keys: () => "/api/personal_api_keys",
 	sessions: () => "/api/users/@me/sessions",
+	apps: () => "/api/users/@me/oauth_grants",
+	"apps of an organization": (home) => `${org(home)}/oauth_grants`,
 	passkeys: () => "/api/users/@me/passkeys",
 	"activity of an organization": (home) => `${org(home)}/activity_log`,
 	"activity of a project": (home) => `${inProject(home)}/activity_log`,
@@ -388,6 +411,7 @@ const BOUNDED = new Set([
 	// Reads what the export has written during the run, at most 5,000 rows.
 	"logs of a run",
 	"domains",
+	"registered apps",
 	"projects",
 	"an organization's projects",
 	"organizations",
@@ -399,6 +423,9 @@ const BOUNDED = new Set([
 	"ranges of old runs",
 	"keys",
 	"sessions",
+	"apps",
+	// Reads the keys of all members, of whom few have many.
+	"apps of an organization",
 	"passkeys",
 	"plugins",
 	"destinations",
@@ -614,9 +641,12 @@ describe("a list ten times as long costs the same", () => {
 
 	test.each(
 		// An organization comes with its projects. The configs that a member sees are counted one by
-		// one.
+		// one. Only admins see the apps of an organization.
 		Object.entries(LISTS).filter(
-			([name]) => !/^(organizations|keys|enabled configs.*)$/.test(name),
+			([name]) =>
+				!/^(organizations|keys|apps of an organization|registered apps|enabled configs.*)$/.test(
+					name,
+				),
 		),
 	)("%s, for a member who sees less", async (name, path) => {
 		await isFlat(name, path, "member");

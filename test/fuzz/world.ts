@@ -161,6 +161,10 @@ export async function populate(
 			),
 		},
 		"/domains": await createEach(`${base}/domains`, (i) => ({ domain: `fuzz-${i}.example.com` })),
+		"/oauth_clients": await createEach(`${base}/oauth_clients`, (i) => ({
+			name: `App ${i}`,
+			redirect_uris: ["https://app.example.com/callback"],
+		})),
 		"/invites": { used: [], spare: invites.map(({ id }) => id) },
 		"/pipeline_destinations": { used: [plugins.destination], spare: sparePlugins },
 		"/pipeline_frontend_apps": { used: [plugins.app], spare: sparePlugins },
@@ -178,6 +182,15 @@ export async function populate(
 		"/service_accounts/{service_account_id}/keys": await createEach(
 			`${base}/service_accounts/${account}/keys`,
 			(i) => ({ label: `Spare ${i}`, scopes: ["project:read"] }),
+		),
+		"/service_accounts/{service_account_id}/trusted_issuers": await createEach(
+			`${base}/service_accounts/${account}/trusted_issuers`,
+			(i) => ({
+				name: `Spare ${i}`,
+				issuer: "https://issuer.example.com",
+				subject: "repo:owner/repository:*",
+				scopes: ["project:read"],
+			}),
 		),
 		"/webhooks": await createEach(`${base}/webhooks`, () => ({
 			url: "https://receiver.example.com",

@@ -13,6 +13,7 @@ import { personalApiKeys } from "../../src/db/schema/personal_api_keys.ts";
 import { plugins } from "../../src/db/schema/plugins.ts";
 import { signInStates } from "../../src/db/schema/sign_in.ts";
 import { users } from "../../src/db/schema/users.ts";
+import { send as sendForm } from "../accounts/oauth/support.ts";
 import { verify } from "../accounts/sign_in/support.ts";
 import { newAuthenticator } from "../support/authenticator.ts";
 import { address, guarded, subject } from "../support/routes.ts";
@@ -152,6 +153,25 @@ async function tested(home: Home) {
 	return { token };
 }
 
+/** What the command line asks for, and the person allows. */
+const APP_REQUEST = {
+	response_type: "code",
+	client_id: "tenantry-cli",
+	redirect_uri: "http://127.0.0.1/callback",
+	code_challenge: "x".repeat(43),
+	code_challenge_method: "S256",
+};
+
+const CHOICE = { scopes: ["project:read"] };
+
+/** Starts a device that shows a code. */
+async function withDevice() {
+	const form = new URLSearchParams({ client_id: APP_REQUEST.client_id });
+	const response = await sendForm("POST", "/oauth/device_authorization", form);
+	const { user_code } = await response.json<{ user_code: string }>();
+	return { user_code };
+}
+
 const PACKAGE = "https://www.npmjs.com/package/hello/v";
 
 /**
@@ -175,6 +195,9 @@ const PREPARED: Record<string, (home: Home, path: string) => Promise<unknown>> =
 		return { url: `${PACKAGE}/1.1.0` };
 	},
 	"/scim/tokens": verifyDomain,
+	"/app_requests": async () => ({ ...APP_REQUEST, ...CHOICE }),
+	"/device_requests": async () => ({ ...(await withDevice()), ...CHOICE }),
+	"/device_requests/deny": withDevice,
 	"/sign_in_test": async (home) => {
 		await verifyDomain(home);
 		return { method: "oidc" };
@@ -211,8 +234,11 @@ async function sendKilled(send: (options: Options) => unknown) {
 	expect(await Promise.race([dying.written, send({ env: dying.env })])).toBeUndefined();
 }
 
-/** Plugin configs have no migrations, so this POST is always rejected. */
-const rejected = posts.filter(({ path }) => path.endsWith("/migrate"));
+/**
+ * POSTs that are always rejected: plugin configs have no migrations, and nobody has asked for what
+ * would be previewed.
+ */
+const rejected = posts.filter(({ path }) => /\/(?:migrate|preview)$/.test(path));
 const changing = posts.filter((route) => !rejected.includes(route));
 
 describe.each(changing.map((route) => [route.path, route] as const))("POST %s", (_, route) => {
@@ -258,8 +284,9 @@ test.each(rejected.map(({ path }) => path))(
 	"POST %s, which is rejected, leaves its Idempotency-Key free",
 	async (path) => {
 		const home = await furnished();
+		const body = rejected.find((route) => route.path === path)?.body?.(home);
 		for (let i = 0; i < 2; i++) {
-			const response = await post(home, address(path, home), "a key");
+			const response = await post(home, address(path, home), "a key", body ? { body } : {});
 			expect([response.status, response.headers.has("idempotency-replayed")]).toEqual([400, false]);
 			expect(await rowsOf(home)).toEqual([]);
 		}

@@ -82,19 +82,22 @@ describe.each(eras)("a client of revision %s", (_, era) => {
 			await db.delete(personalApiKeys).where(eq(personalApiKeys.hash, await digest(key)));
 			await expect(tool(name)).rejects.toThrow();
 			const last = responses.at(-1);
-			expect([last?.status, last?.headers.get("www-authenticate")]).toEqual([401, "Bearer"]);
+			expect(last?.status).toBe(401);
+			expect(last?.headers.get("www-authenticate")).toMatch(/^Bearer error="invalid_token", /);
 		}
 	});
 });
 
 describe("the endpoint", () => {
 	test("without a key, and with a wrong one, is a 401 that says how to authenticate", async () => {
-		for (const [key, code] of [
-			[undefined, "not_authenticated"],
-			["tnt_wrong", "authentication_failed"],
+		const metadata =
+			'resource_metadata="https://tenantry.test/.well-known/oauth-protected-resource/mcp"';
+		for (const [key, code, challenge] of [
+			[undefined, "not_authenticated", `Bearer ${metadata}`],
+			["tnt_wrong", "authentication_failed", `Bearer error="invalid_token", ${metadata}`],
 		]) {
 			const { status, headers, body } = await post(key, PING);
-			expect([status, headers.get("www-authenticate")]).toEqual([401, "Bearer"]);
+			expect([status, headers.get("www-authenticate")]).toEqual([401, challenge]);
 			expect(body).toMatchObject({ jsonrpc: "2.0", id: null, error: { data: { code } } });
 		}
 		await expect(connect("tnt_wrong")).rejects.toThrow();

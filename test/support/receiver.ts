@@ -167,12 +167,20 @@ function answerAs(way: string, request: IncomingMessage, response: ServerRespons
 	}
 }
 
+/** The discovery of an issuer, or the keys that were last put. */
+const issuerAt = (issuer: string, path: string | undefined, before: Received[]): unknown =>
+	path === "jwks"
+		? JSON.parse(before.findLast(({ method }) => method === "PUT")?.text ?? "{}")
+		: { issuer, jwks_uri: `${issuer}/jwks` };
+
 /**
  * A server that stores the requests to each path. Its response depends on the path:
  * - `/batches/<name>` accepts events, each Idempotency-Key once.
  * - `/status/<n>` responds with that status, `/status/<n>/<value>` also with that Retry-After.
  * - `/body/<n>/<text>` responds with that status and text.
  * - `/echo/<n>` responds with that status and the token in many forms.
+ * - `/app/<text>` is the document of an app, with these fields besides its URL.
+ * - `/issuers/<name>` is an issuer of tokens: `PUT /issuers/<name>/jwks` sets its keys.
  * - `/hang` never responds, `/close` closes the connection, `/redirect/<n>` redirects.
  * - `/flaky/<name>` fails every other request.
  * - `/duckdb` responds with DuckDB's result for the file in the body and the SQL in a header.
@@ -234,6 +242,14 @@ export async function receivers() {
 			case "body":
 				response.statusCode = Number(name);
 				return response.end(Buffer.from(value ?? "", "base64url"));
+			case "app": {
+				const fields = JSON.parse(Buffer.from(name, "base64url").toString());
+				if (fields.padding) fields.padding = "x".repeat(fields.padding);
+				return say({ client_id: `http://${headers.host}${url}`, ...fields });
+			}
+			case "issuers":
+				response.setHeader("content-type", "application/json");
+				return say(issuerAt(`http://${headers.host}/issuers/${name}`, value, before));
 			case "echo":
 				response.statusCode = Number(name);
 				return response.end(echo(headers.authorization ?? ""));

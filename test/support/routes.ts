@@ -37,9 +37,33 @@ const signInTest = route("/api/organizations/:organization_id/domains/:domain_id
 const twoFactor = route("/api/users/:uuid/two_factor");
 const passkeys = route("/api/users/:uuid/passkeys");
 const accounts = route("/api/organizations/:organization_id/service_accounts");
+const grants = route("/api/organizations/:organization_id/oauth_grants");
 const accountKeys = route(
 	"/api/organizations/:organization_id/service_accounts/:service_account_id/keys",
 );
+const trustedIssuers = route(
+	"/api/organizations/:organization_id/service_accounts/:service_account_id/trusted_issuers",
+);
+
+const clients = route("/api/organizations/:organization_id/oauth_clients");
+const appRequests = route("/api/app_requests");
+
+const deviceRequests = route("/api/device_requests");
+
+/** A code that no device shows. */
+const USER_CODE = { user_code: "BCDF-GHJK" };
+
+/** At most what the key of a test has that has only the scope of the route. */
+const SCOPES = { scopes: ["personal_api_key:read"] };
+
+/** A request of an app that doesn't exist. */
+const APP_REQUEST = {
+	response_type: "code",
+	client_id: "x",
+	redirect_uri: "x",
+	code_challenge: "x".repeat(43),
+	code_challenge_method: "S256",
+};
 
 /** The routes of API keys, those of the user or of a service account. */
 const keeping = (keys: ReturnType<typeof route>, object: string) => [
@@ -243,6 +267,8 @@ const added: Route[] = [
 	sessions("GET", "", "user:read"),
 	sessions("POST", "/end_others", "user:write"),
 	sessions("DELETE", "/:id", "user:write"),
+	route("/api/users/:uuid/oauth_grants")("GET", "", "user:read"),
+	route("/api/users/:uuid/oauth_grants")("DELETE", "/:id", "user:write"),
 	route("/api/users/:uuid/identities")("GET", "", "user:read"),
 	route("/api/users/:uuid/identities")("DELETE", "/:id", "user:write"),
 	{ ...signInTest("POST", "", "organization:write", () => ({ method: "oidc" })), fails: 400 },
@@ -268,6 +294,29 @@ const added: Route[] = [
 	passkeys("PATCH", "/:id", "user:write", () => ({ name: "Renamed" })),
 	{ ...passkeys("POST", "/:id/remove", "user:write", () => ({ code: "lost" })), fails: 400 },
 	...keeping(keys, "personal_api_key"),
+	{
+		...appRequests("POST", "", "personal_api_key:write", () => ({ ...APP_REQUEST, ...SCOPES })),
+		fails: 400,
+	},
+	{ ...appRequests("POST", "/preview", "personal_api_key:write", () => APP_REQUEST), fails: 400 },
+	clients("GET", "", "organization:read"),
+	clients("POST", "", "organization:write", () => ({
+		name: "New",
+		redirect_uris: ["https://notes.example/callback"],
+	})),
+	clients("GET", "/:id", "organization:read"),
+	clients("PATCH", "/:id", "organization:write", () => ({ name: "Renamed" })),
+	clients("DELETE", "/:id", "organization:write"),
+	{
+		...deviceRequests("POST", "", "personal_api_key:write", () => ({ ...USER_CODE, ...SCOPES })),
+		fails: 400,
+	},
+	...["/preview", "/deny"].map((path) => ({
+		...deviceRequests("POST", path, "personal_api_key:write", () => USER_CODE),
+		fails: 400,
+	})),
+	grants("GET", "", "organization_member:read"),
+	grants("DELETE", "/:id", "organization_member:write"),
 	accounts("GET", "", "organization_member:read"),
 	accounts("POST", "", "organization_member:write", ({ project }) => ({
 		name: "New",
@@ -282,6 +331,16 @@ const added: Route[] = [
 	})),
 	accounts("DELETE", "/:id", "organization_member:write"),
 	...keeping(accountKeys, "organization_member"),
+	trustedIssuers("GET", "", "organization_member:read"),
+	trustedIssuers("POST", "", "organization_member:write", () => ({
+		name: "New",
+		issuer: "https://192.0.2.1",
+		subject: "repo:owner/repository:*",
+		scopes: ["organization_member:read"],
+	})),
+	trustedIssuers("GET", "/:id", "organization_member:read"),
+	trustedIssuers("PATCH", "/:id", "organization_member:write", () => ({ name: "Renamed" })),
+	trustedIssuers("DELETE", "/:id", "organization_member:write"),
 	scim("GET", "/tokens", "organization:read"),
 	// Only verified domains get one.
 	{ ...scim("POST", "/tokens", "organization:write"), fails: 400 },
@@ -329,6 +388,7 @@ export const guarded = routes.flatMap(({ scope, ...rest }) => (scope ? [{ ...res
 export function subject(path: string, world: World) {
 	const ids: Record<string, string | number> = {
 		"/keys": world.account_key,
+		"/trusted_issuers": world.trusted_issuer,
 		"/service_accounts": world.account,
 		"/pipeline_destinations": world.destination,
 		"/pipeline_frontend_apps": world.frontend,
@@ -338,10 +398,12 @@ export function subject(path: string, world: World) {
 		"/batch_exports": world.batch_export,
 		"/identities": "github",
 		"/domains": world.domain,
+		"/oauth_clients": world.client,
 		"/webhooks": world.webhook,
 		"/invites": world.invite,
 		"/passkeys": world.passkey,
 		"/sessions": world.session,
+		"/oauth_grants": world.oauth_grant,
 		"/personal_api_keys": world.key_id,
 		"/projects": world.project,
 		"/api/organizations": world.id,

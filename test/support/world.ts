@@ -22,6 +22,7 @@ import { domains } from "../../src/db/schema/domains.ts";
 import { identities } from "../../src/db/schema/identities.ts";
 import { invites } from "../../src/db/schema/invites.ts";
 import { members } from "../../src/db/schema/members.ts";
+import { oauthClients, oauthRefreshTokens } from "../../src/db/schema/oauth.ts";
 import { passkeys } from "../../src/db/schema/passkeys.ts";
 import { personalApiKeys } from "../../src/db/schema/personal_api_keys.ts";
 import { pluginConfigs } from "../../src/db/schema/plugin_configs.ts";
@@ -30,6 +31,7 @@ import { projectMembers } from "../../src/db/schema/project_members.ts";
 import { projects } from "../../src/db/schema/projects.ts";
 import { scimGroups, scimTokens } from "../../src/db/schema/scim.ts";
 import { serviceAccounts } from "../../src/db/schema/service_accounts.ts";
+import { trustedIssuers } from "../../src/db/schema/trusted_issuers.ts";
 import { twoFactors } from "../../src/db/schema/two_factor.ts";
 import { users } from "../../src/db/schema/users.ts";
 import { webhooks } from "../../src/db/schema/webhooks.ts";
@@ -318,6 +320,20 @@ export const addBackfills = (
 	...backfills: Parameters<typeof insertBackfills>[1]
 ) => db.batch(insertBackfills(batch_export, backfills));
 
+/** Returns statements that give an app access to what a user can do. */
+export const insertGrant = (user_id: number, id: string, key: object = {}) =>
+	[
+		db.insert(personalApiKeys).values({
+			...{ id, user_id, label: "Notes", hash: v7(), mask_value: "", scopes: ["project:read"] },
+			client_id: "https://notes.example/app",
+			audience: "api",
+			...key,
+		}),
+		db
+			.insert(oauthRefreshTokens)
+			.values({ key_id: id, family: "", hash: "", expires_at: "2999-01-01T00:00:00.000Z" }),
+	] as const;
+
 /** Creates a tenant with an object for every parameter in the routes' paths. */
 export async function furnished() {
 	const home = await world();
@@ -325,9 +341,10 @@ export async function furnished() {
 	const [key_id, domain, invite, webhook, delivery] = [v7(), v7(), v7(), v7(), v7()];
 	const account = await serviceAccount(home);
 	const account_key = v7();
-	const [passkey, session] = [v7(), v7()];
+	const trusted_issuer = v7();
+	const [passkey, session, oauth_grant] = [v7(), v7(), v7()];
 	const [batch_export, backfill, run, ended_run] = [v7(), v7(), v7(), v7()];
-	const audit_stream = v7();
+	const [audit_stream, client] = [v7(), v7()];
 	const [scim_token, scim_group] = [v7(), v7()];
 	const ofBackfill = { backfill_id: backfill, by: "event" as const, ...LEASED };
 	const [event] = await db
@@ -367,6 +384,7 @@ export async function furnished() {
 			expires_at: "2999-01-01T00:00:00.000Z",
 			session: { method: "mail", connection: null, address: null, user_agent: null },
 		}),
+		...insertGrant(home.owner.id, oauth_grant),
 		db.insert(personalApiKeys).values({
 			id: key_id,
 			user_id: home.owner.id,
@@ -389,6 +407,12 @@ export async function furnished() {
 			organization_id: organizationId(home.id),
 			domain: `${domain}.example.com`,
 			verification_challenge: newToken(),
+		}),
+		db.insert(oauthClients).values({
+			id: client,
+			organization_id: organizationId(home.id),
+			name: "Notes",
+			redirect_uris: ["https://notes.example/callback"],
 		}),
 		db.insert(identities).values({
 			connection: "github",
@@ -446,6 +470,16 @@ export async function furnished() {
 					created_at: new Date().toISOString(),
 				},
 			],
+		}),
+		db.insert(trustedIssuers).values({
+			id: trusted_issuer,
+			organization_id: organizationId(home.id),
+			service_account_id: account.id,
+			name: "Builds",
+			issuer: "https://issuer.example",
+			audience: "https://app.tenantry.test",
+			subject: "repo:owner/repository:ref:refs/heads/main",
+			scopes: ["project:read"],
 		}),
 		db.insert(batchExports).values({
 			uuid: batch_export,
@@ -517,9 +551,12 @@ export async function furnished() {
 		key_id,
 		passkey,
 		session,
+		oauth_grant,
 		account: account.id,
 		account_key,
+		trusted_issuer,
 		domain,
+		client,
 		scim_token,
 		scim_group,
 		webhook,

@@ -1,4 +1,4 @@
-/** Reads and saves the key and the service's URL (docs/cli.md#keys). */
+/** Reads and saves logins: a service's URL and a key or tokens (docs/cli.md#profiles). */
 import {
 	chmodSync,
 	mkdirSync,
@@ -13,16 +13,48 @@ import { dirname, join } from "node:path";
 import { UsageError } from "./failure.ts";
 import { isObject } from "./output.ts";
 
-type Saved = { url: string; key: string };
+/** The tokens of OAuth 2.1. `expires_at`: when the access token expires, in Unix milliseconds. */
+export type Tokens = { refresh_token: string; expires_at: number };
+
+/** A login. `key`: an API key or, with `tokens`, the access token. */
+export type Saved = { url: string; key: string; tokens?: Tokens };
 
 export const DEFAULT_URL = "http://localhost:8787";
 
+let chosen: string | undefined;
+
+/** Sets the profile of this command, instead of the one in the environment. */
+export function chooseProfile(name: string | undefined) {
+	chosen = name;
+}
+
+/** @throws {UsageError} if the name can't be part of a file's name */
+export function profile() {
+	const name = chosen ?? (process.env.TENANTRY_PROFILE || "default");
+	if (!/^[\w-]{1,50}$/.test(name))
+		throw new UsageError(
+			"A profile's name has at most 50 letters, digits, hyphens and underscores.",
+		);
+	return name;
+}
+
 /** Returns the path of the file that `login` writes. */
-export const configPath = () =>
-	join(process.env.XDG_CONFIG_HOME || join(homedir(), ".config"), ...["tenantry", "config.json"]);
+export const configPath = () => {
+	const folder = process.env.XDG_CONFIG_HOME || join(homedir(), ".config");
+	return join(folder, "tenantry", `${profile()}.json`);
+};
+
+/** Returns the tokens in a file; undefined if it has none. */
+function tokensIn(value: unknown): Tokens | undefined {
+	if (!isObject(value)) return undefined;
+	const { refresh_token, expires_at } = value;
+	return typeof refresh_token === "string" && typeof expires_at === "number"
+		? { refresh_token, expires_at }
+		: undefined;
+}
 
 /**
- * Returns the values that `login` has saved.
+ * Returns the login of the profile.
  * @throws {UsageError} if others can read the file, or if it is damaged
  */
 export function saved(): Saved | undefined {
@@ -33,19 +65,27 @@ export function saved(): Saved | undefined {
 		throw new UsageError(`Others can read ${path}. Run: chmod 600 ${path}`);
 	try {
 		const value: unknown = JSON.parse(readFileSync(path, "utf8"));
-		if (isObject(value) && typeof value.url === "string" && typeof value.key === "string")
-			return { url: value.url, key: value.key };
+		if (isObject(value) && typeof value.url === "string" && typeof value.key === "string") {
+			const tokens = tokensIn(value.tokens);
+			return { url: value.url, key: value.key, ...(tokens && { tokens }) };
+		}
 	} catch {
 		// The message of the error isn't shown, because it may quote the key.
 	}
 	throw new UsageError(`${path} is damaged. Run: tenantry login`);
 }
 
-/** Writes the file atomically, readable only by its owner. Returns its path. */
-export function save(values: Saved) {
+/** Creates the folder of the file. Returns the path of the file. */
+export function preparePath() {
 	const path = configPath();
 	mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
 	chmodSync(dirname(path), 0o700);
+	return path;
+}
+
+/** Writes the file atomically, readable only by its owner. Returns its path. */
+export function save(values: Saved) {
+	const path = preparePath();
 	const draft = `${path}.${process.pid}`;
 	writeFileSync(draft, `${JSON.stringify(values, null, "\t")}\n`, { mode: 0o600, flag: "wx" });
 	renameSync(draft, path);
@@ -81,13 +121,12 @@ export function keyOf(text: string) {
 }
 
 /**
- * Returns the URL and key for a command. A saved key is used only with the URL that it was saved
- * with.
+ * Returns the login for a command. A saved key is used only with the URL that it was saved with.
  */
-export function account(): { url: string; key: string | undefined } {
+export function account(): Omit<Saved, "key"> & { key: string | undefined } {
 	const { TENANTRY_URL, TENANTRY_KEY } = process.env;
 	const own = TENANTRY_URL && TENANTRY_KEY ? undefined : saved();
 	const url = TENANTRY_URL ? urlOf(TENANTRY_URL) : (own?.url ?? DEFAULT_URL);
 	if (TENANTRY_KEY) return { url, key: keyOf(TENANTRY_KEY) };
-	return { url, key: own?.url === url ? own.key : undefined };
+	return own?.url === url ? own : { url, key: undefined };
 }

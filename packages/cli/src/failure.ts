@@ -9,7 +9,7 @@ export const EXIT = { refused: 1, usage: 2, network: 3, interrupted: 130 } as co
 /** The command can't be executed with these arguments. */
 export class UsageError extends Error {}
 
-/** The command was executed, but the export that it started has failed. */
+/** The command was executed, but what it started has failed. */
 export class FailedError extends Error {}
 
 /** Masks keys, which users may have typed in the wrong place. */

@@ -1,6 +1,7 @@
 /** The program `tenantry` (docs/cli.md). */
 import { account } from "./config.ts";
 import { EXIT, report } from "./failure.ts";
+import { service } from "./oauth.ts";
 import { isObject } from "./output.ts";
 import { programOf } from "./program.ts";
 
@@ -13,7 +14,7 @@ process.stdout.on("error", (error) => {
 
 function urlForErrors() {
 	try {
-		return account().url;
+		return service.url ?? account().url;
 	} catch {
 		return "the service";
 	}

@@ -2,6 +2,7 @@
 import tab from "@bomb.sh/tab/commander";
 import { Argument, Command } from "commander";
 import { version } from "../package.json";
+import { chooseProfile } from "./config.ts";
 import { print } from "./failure.ts";
 import { addLogin } from "./login.ts";
 import { addOperations } from "./operations.ts";
@@ -47,19 +48,23 @@ export function programOf() {
 	const program = new Command("tenantry")
 		.description("The command line of Tenantry.")
 		.version(version)
+		.option("--profile <name>", "the login to use; by default TENANTRY_PROFILE, or default")
+		.hook("preAction", (command) => chooseProfile(command.opts().profile))
 		.addHelpText(
 			"after",
 			`
 Environment:
-  TENANTRY_KEY     the API key; overrides the saved key
-  TENANTRY_URL     the URL of the service; overrides the saved URL
-  XDG_CONFIG_HOME  the folder of tenantry/config.json; ~/.config by default
-  NO_COLOR         if set, output has no colours
+  TENANTRY_KEY      an API key; overrides the login
+  TENANTRY_URL      the URL of the service; overrides the URL of the login
+  TENANTRY_PROFILE  the login to use; default by default
+  XDG_CONFIG_HOME   the folder of tenantry/default.json; ~/.config by default
+  BROWSER           the program that opens the page of login
+  NO_COLOR          if set, output has no colours
 
 Exit codes:
   0    success
   1    the service returned an error, or a watched export failed
-  2    wrong usage, no key, or an unusable file
+  2    wrong usage, no login, or an unusable file
   3    no response from the service
   130  interrupted
 

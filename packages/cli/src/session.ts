@@ -3,6 +3,7 @@ import { Tenantry } from "../../client/src/index.ts";
 import { Transport } from "../../client/src/transport.ts";
 import { account } from "./config.ts";
 import { UsageError } from "./failure.ts";
+import { fetchWithToken } from "./tokens.ts";
 
 /** Fewer attempts than the client's default, because a person is waiting. */
 const MAX_ATTEMPTS = 3;
@@ -15,15 +16,15 @@ export const optionsFor = (url: string, key: string | undefined) => ({
 });
 
 const options = () => {
-	const { url, key } = account();
-	return optionsFor(url, key);
+	const { url, key, tokens } = account();
+	return { ...optionsFor(url, key), ...(tokens && { fetch: fetchWithToken(url) }) };
 };
 
 const withKey = () => {
 	const all = options();
 	if (all.key === undefined)
 		throw new UsageError(
-			`There is no key for ${all.baseUrl}. Run tenantry login, or set TENANTRY_KEY.`,
+			`You aren't logged in to ${all.baseUrl}. Run tenantry login, or set TENANTRY_KEY.`,
 		);
 	return all;
 };

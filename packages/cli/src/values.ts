@@ -44,7 +44,11 @@ const booleanOf = (text: string) => {
 	return text === "true";
 };
 
-const more = (value: unknown, before: unknown) => [...(Array.isArray(before) ? before : []), value];
+/** Parses an option that may be repeated. */
+export const more = (value: unknown, before: unknown) => [
+	...(Array.isArray(before) ? before : []),
+	value,
+];
 
 const PARSERS: Record<Field["kind"], (text: string, before: unknown) => unknown> = {
 	string: (text) => text,

@@ -109,7 +109,7 @@ describe("objects", () => {
 		expect(await tenantry(["projects", "list"], { environment })).toEqual({
 			code: 2,
 			out: "",
-			err: `Error: There is no key for ${inject("url")}. Run tenantry login, or set TENANTRY_KEY.\n`,
+			err: `Error: You aren't logged in to ${inject("url")}. Run tenantry login, or set TENANTRY_KEY.\n`,
 		});
 	});
 });
@@ -313,7 +313,7 @@ describe("errors", () => {
 
 describe("login", () => {
 	const environment = {};
-	const path = `${home}/tenantry/config.json`;
+	const path = `${home}/tenantry/default.json`;
 	const words = () => ["login", "--url", inject("url"), "--key-stdin"];
 
 	test("saves a key that works, for its owner only", async () => {
@@ -343,7 +343,7 @@ describe("login", () => {
 		expect(statSync(path, { throwIfNoEntry: false })).toBeUndefined();
 		expect(await tenantry(["logout"], { environment })).toMatchObject({
 			code: 0,
-			out: "There was no saved key.\n",
+			out: "There was no login.\n",
 		});
 	});
 
@@ -355,7 +355,7 @@ describe("login", () => {
 
 	test("asks at a terminal without showing the key", async () => {
 		const folder = mkdtempSync(`${home}/terminal-`);
-		const { child, printed, says, ended } = inTerminal(["login"], {
+		const { child, printed, says, ended } = inTerminal(["login", "--key"], {
 			environment: { XDG_CONFIG_HOME: folder },
 		});
 		await says(/URL of the service/);
@@ -365,21 +365,21 @@ describe("login", () => {
 		expect(await ended).toBe(0);
 		expect(printed.out).toContain("as owner@example.com");
 		expect(printed.out).not.toContain(inject("key"));
-		expect(readFileSync(`${folder}/tenantry/config.json`, "utf8")).toContain(inject("key"));
+		expect(readFileSync(`${folder}/tenantry/default.json`, "utf8")).toContain(inject("key"));
 	});
 
 	test("ends with 130 on Ctrl-C", async () => {
-		const { child, says, ended } = inTerminal(["login", "--url", inject("url")]);
+		const { child, says, ended } = inTerminal(["login", "--key", "--url", inject("url")]);
 		await says(/API key/);
 		child.stdin.write("\u0003");
 		expect(await ended).toBe(130);
 	});
 
-	test("needs a terminal or --key-stdin", async () => {
-		expect(await tenantry(["login"], { environment })).toEqual({
+	test("needs a terminal or --key-stdin for a key", async () => {
+		expect(await tenantry(["login", "--key"], { environment })).toEqual({
 			code: 2,
 			out: "",
-			err: "Error: Without a terminal, pass the URL with --url and the key with --key-stdin.\n",
+			err: "Error: Without a terminal, pass the key with --key-stdin.\n",
 		});
 	});
 });

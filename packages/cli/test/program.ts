@@ -7,7 +7,7 @@ import { afterAll, inject } from "vitest";
 
 export const FILE = `${import.meta.dirname}/../dist/tenantry.js`;
 
-/** The folder in which keys are saved. */
+/** The folder in which logins are saved. */
 export const home = mkdtempSync(`${tmpdir()}/tenantry-cli-`);
 afterAll(() => rmSync(home, { recursive: true, force: true }));
 
@@ -17,7 +17,8 @@ export const withKey = () => ({ TENANTRY_URL: inject("url"), TENANTRY_KEY: injec
 type Environment = Record<string, string>;
 
 function start(program: string, words: string[], environment: Environment) {
-	const { TENANTRY_KEY: _, TENANTRY_URL: __, NO_COLOR: ___, ...inherited } = process.env;
+	const { TENANTRY_KEY: _, TENANTRY_URL: __, NO_COLOR: ___, ...others } = process.env;
+	const { TENANTRY_PROFILE: ____, SSH_CONNECTION: _____, ...inherited } = others;
 	const child = spawn(program, words, {
 		env: { ...inherited, TERM: "xterm", XDG_CONFIG_HOME: home, ...environment },
 		stdio: ["pipe", "pipe", "pipe"],

@@ -4,9 +4,9 @@ import { ErrorBoundary } from "preact-iso/lazy";
 import { exec, LocationProvider, Route, Router, useLocation, useRoute } from "preact-iso/router";
 import type { Me } from "tenantry-client";
 import { type Loaded, useLoad } from "./load.ts";
-import { InOrganization, organizationIn, pathIn } from "./organization.tsx";
+import { InOrganization, organizationIn, pathIn, usualOrganization } from "./organization.tsx";
 import { organizationPages, ownPages, SignIn } from "./pages.ts";
-import { endedSessions, isSignedIn, me, organizationOf, reloadMe } from "./session.ts";
+import { endedSessions, isSignedIn, me, reloadMe } from "./session.ts";
 import { Shell } from "./shell.tsx";
 import { Questions } from "./ui/dialog.tsx";
 import { Empty, Notes, Show } from "./ui/feedback.tsx";
@@ -35,11 +35,11 @@ const withUser = (Page: ComponentType) => () => (
 	</WithUser>
 );
 
-/** `/console` redirects to the user's current organization. */
+/** `/console` redirects to the organization that the user visited last. */
 const Home = withUser(() => {
 	const { route } = useLocation();
 	const user = me.value;
-	const id = user && organizationOf(user)?.id;
+	const id = user && usualOrganization(user);
 	useEffect(() => {
 		if (id) route(pathIn(id), true);
 	}, [id]);

@@ -8,6 +8,17 @@ const CONTROLS = "button, input, select, textarea";
 const nameOf = (element: Element) =>
 	element.getAttribute("name") ?? element.getAttribute("aria-label") ?? element.textContent;
 
+/** Returns the button that opens the parent of an element, such as a closed menu. */
+export function openerOf(element: Element) {
+	for (let around: Element | null = element; around; around = around.parentElement) {
+		const opener = document.querySelector<HTMLElement>(
+			`[aria-controls="${CSS.escape(around.id)}"]`,
+		);
+		if (around.id && opener?.checkVisibility()) return opener;
+	}
+	return undefined;
+}
+
 function nearest(controls: HTMLElement[], place: Node) {
 	for (let around: Node | null = place; around; around = around.parentNode) {
 		const within = around;
@@ -19,8 +30,9 @@ function nearest(controls: HTMLElement[], place: Node) {
 
 /**
  * Restores the focus after a change removed the focused control, such as the button of a saved form
- * or a deleted row. The focus moves to the nearest control with the same name, or to a control that
- * replaced it; otherwise to a button of the dialog or the title of the page.
+ * or a deleted row. The focus moves to the nearest control with the same name (if it is in a closed
+ * menu, to the button that opens it) or to a control that replaced it; otherwise to a button of the
+ * dialog or the title of the page.
  */
 export function keepFocus() {
 	let last: Element | undefined;
@@ -51,8 +63,9 @@ export function keepFocus() {
 		const same = controls.filter(
 			(control) => control.localName === lost.localName && nameOf(control) === nameOf(lost),
 		);
+		const near = nearest(same, place ?? root);
 		const next =
-			nearest(same, place ?? root) ??
+			(near?.checkVisibility() ? near : near && openerOf(near)) ??
 			dialog?.querySelector<HTMLElement>(".buttons > button") ??
 			// On a new page, the title gets the focus.
 			(title && isAdded(title) ? undefined : controls.find(isAdded));

@@ -32,5 +32,5 @@ async function recover() {
 }
 
 /** Returns a page that is loaded when it is first opened. */
-export const lazy = (load: () => Promise<{ default: ComponentType }>) =>
-	lazyModule<ComponentType>(() => load().catch(recover));
+export const lazy = <P = object>(load: () => Promise<{ default: ComponentType<P> }>) =>
+	lazyModule<ComponentType<P>>(() => load().catch(recover));

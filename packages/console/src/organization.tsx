@@ -1,9 +1,10 @@
+import { signal } from "@preact/signals";
 import { type ComponentChildren, createContext } from "preact";
-import { useContext } from "preact/hooks";
+import { useContext, useEffect } from "preact/hooks";
 import { useLocation } from "preact-iso/router";
-import { type Organization, TenantryError } from "tenantry-client";
+import { type Me, type Organization, TenantryError } from "tenantry-client";
 import { useLoad } from "./load.ts";
-import { api, reloadMe } from "./session.ts";
+import { api, organizationOf, reloadMe } from "./session.ts";
 import { confirm } from "./ui/dialog.tsx";
 import { Problem, Show, say } from "./ui/feedback.tsx";
 import { PageView } from "./ui/page.tsx";
@@ -33,6 +34,23 @@ export const pathIn = (organization: string, path = "") =>
 export const organizationIn = (path: string) =>
 	/^\/console\/([\da-f-]{36})(?:\/|$)/.exec(path)?.[1];
 
+/** The name under which the browser stores the organization last visited. */
+const VISITED = "tenantry.organization";
+
+/** The id of the organization whose pages this tab, or else another one, showed last. */
+const visited = signal(localStorage.getItem(VISITED));
+
+function remember(id: string) {
+	visited.value = id;
+	localStorage.setItem(VISITED, id);
+}
+
+/** Returns the id of the organization for pages that aren't below one: the one last visited. */
+export function usualOrganization(user: Me) {
+	const isMember = user.organizations.some(({ id }) => id === visited.value);
+	return isMember && visited.value ? visited.value : organizationOf(user)?.id;
+}
+
 /** Replaces the pages of an organization that can't be loaded. */
 const Unavailable = ({ error, retry }: { error: Error; retry: () => void }) =>
 	error instanceof TenantryError && error.status === 404 ? (
@@ -49,6 +67,7 @@ const Unavailable = ({ error, retry }: { error: Error; retry: () => void }) =>
 
 export function InOrganization({ id, children }: { id: string; children: ComponentChildren }) {
 	const loaded = useLoad((signal) => api.organizations.get({ id }, { signal }), [id]);
+	useEffect(() => remember(id), [id]);
 	if (loaded.error && !loaded.data)
 		return <Unavailable error={loaded.error} retry={loaded.reload} />;
 	return (
@@ -78,7 +97,7 @@ export function useLeave() {
 	return async () => {
 		const isSure = await confirm({
 			title: `Leave ${organization.name}?`,
-			text: "You lose access immediately. To return, you need an invite.",
+			text: "You lose access immediately, and your API keys no longer work in it. To return, you need an invite.",
 			action: "Leave organization",
 		});
 		if (!isSure) return;

@@ -1,29 +1,13 @@
 /** THE PAGE TABLE: all pages of the console. A page is loaded when it is first opened. */
-import {
-	Bell,
-	Blocks,
-	Bot,
-	FolderKanban,
-	Globe,
-	History,
-	type IconNode,
-	KeyRound,
-	LayoutDashboard,
-	Settings,
-	ShieldCheck,
-	SlidersHorizontal,
-	Upload,
-	User,
-	Users,
-	Webhook,
-} from "lucide";
 import { lazy } from "./lazy.tsx";
 
-type Pages = readonly (readonly [path: string, page: ReturnType<typeof lazy>])[];
+type Pages = readonly (readonly [path: string, page: ReturnType<typeof lazy<object>>])[];
 
 export const SignIn = lazy(() => import("./pages/sign_in/sign_in.tsx"));
 
 export const SignInAgain = lazy(() => import("./pages/sign_in/sign_in_again.tsx"));
+
+export const Palette = lazy(() => import("./pages/palette.tsx"));
 
 /** The pages of a service account and its keys. */
 const ServiceAccount = lazy(() => import("./pages/keys/account.tsx"));
@@ -37,7 +21,7 @@ export const organizationPages: Pages = [
 	["/projects", lazy(() => import("./pages/projects/projects.tsx"))],
 	["/projects/:project", lazy(() => import("./pages/projects/project.tsx"))],
 	["/domains", lazy(() => import("./pages/domains/domains.tsx"))],
-	["/domains/:domain", lazy(() => import("./pages/domains/domain.tsx"))],
+	["/domains/:domain/:tab?", lazy(() => import("./pages/domains/domain.tsx"))],
 	["/notifications", lazy(() => import("./pages/events/notifications.tsx"))],
 	["/settings", lazy(() => import("./pages/overview/settings.tsx"))],
 	["/plugins", lazy(() => import("./pages/plugins/plugins.tsx"))],
@@ -60,9 +44,10 @@ export const organizationPages: Pages = [
 	["/service_accounts", lazy(() => import("./pages/keys/accounts.tsx"))],
 	["/service_accounts/:account", ServiceAccount],
 	["/service_accounts/:account/*", ServiceAccount],
+	["/apps", lazy(() => import("./pages/oauth/apps.tsx"))],
 	["/webhooks", lazy(() => import("./pages/events/webhooks.tsx"))],
 	["/webhooks/new", lazy(() => import("./pages/events/new_webhook.tsx"))],
-	["/webhooks/:id", lazy(() => import("./pages/events/webhook.tsx"))],
+	["/webhooks/:id/:tab?", lazy(() => import("./pages/events/webhook.tsx"))],
 	["/activity", lazy(() => import("./pages/events/activity.tsx"))],
 	["/activity/events", lazy(() => import("./pages/events/feed.tsx"))],
 	["/audit_streams", lazy(() => import("./pages/events/audit_streams.tsx"))],
@@ -73,50 +58,12 @@ export const organizationPages: Pages = [
 /** Pages of the signed-in user. Their paths are matched before the paths of organizations. */
 export const ownPages: Pages = [
 	["/console/new", lazy(() => import("./pages/overview/new.tsx"))],
+	["/console/oauth", lazy(() => import("./pages/oauth/consent.tsx"))],
+	["/console/device", lazy(() => import("./pages/oauth/device.tsx"))],
 	["/console/accept", lazy(() => import("./pages/sign_in/accept.tsx"))],
 	["/console/account", lazy(() => import("./pages/sign_in/account.tsx"))],
 	["/console/keys", lazy(() => import("./pages/keys/own_keys.tsx"))],
 	["/console/keys/new", lazy(() => import("./pages/keys/new_key.tsx"))],
 	["/console/keys/:key", lazy(() => import("./pages/keys/key.tsx"))],
 	["/console/keys/:key/edit", lazy(() => import("./pages/keys/edit_key.tsx"))],
-];
-
-type Entry = readonly [path: string, words: string, icon: IconNode];
-
-/** The menu of an organization: the pages of each group. */
-export const MENU: readonly (readonly [group: string, entries: readonly Entry[]])[] = [
-	[
-		"Organization",
-		[
-			["", "Overview", LayoutDashboard],
-			["members", "Members", Users],
-			["projects", "Projects", FolderKanban],
-			["domains", "Domains", Globe],
-			["notifications", "Notifications", Bell],
-			["settings", "Settings", Settings],
-		],
-	],
-	[
-		"Pipeline",
-		[
-			["plugins", "Plugins", Blocks],
-			["plugin_configs", "Plugin configs", SlidersHorizontal],
-			["batch_exports", "Batch exports", Upload],
-		],
-	],
-	[
-		"Security",
-		[
-			["service_accounts", "Service accounts", Bot],
-			["webhooks", "Webhooks", Webhook],
-			["activity", "Activity", History],
-			["audit_streams", "Audit streams", ShieldCheck],
-		],
-	],
-];
-
-/** The menu of the signed-in user. */
-export const OWN_MENU: readonly Entry[] = [
-	["/console/account", "Account", User],
-	["/console/keys", "API keys", KeyRound],
 ];

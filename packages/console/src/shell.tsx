@@ -1,16 +1,19 @@
-import { BookOpen, ChevronsUpDown, type IconNode, LogOut, Plus } from "lucide";
+import { BookOpen, ChevronsUpDown, Clock, type IconNode, LogOut, Plus } from "lucide";
 import type { ComponentChildren } from "preact";
 import { useEffect, useId, useRef, useState } from "preact/hooks";
 import { useLocation } from "preact-iso/router";
 import { guardForms } from "./leaving.ts";
-import { organizationIn, pathIn } from "./organization.tsx";
-import { MENU, OWN_MENU, SignInAgain } from "./pages.ts";
+import { MENU, OWN_MENU } from "./menu.ts";
+import { organizationIn, pathIn, usualOrganization } from "./organization.tsx";
+import { Palette, SignInAgain } from "./pages.ts";
 import { changesInProgress, me, renewal, signOut } from "./session.ts";
 import { Boundary } from "./ui/boundary.tsx";
 import { Button } from "./ui/button.tsx";
 import { mayDiscard } from "./ui/dialog.tsx";
 import { useDismiss } from "./ui/dismiss.ts";
+import { dialogs } from "./ui/feedback.tsx";
 import { Icon } from "./ui/icon.tsx";
+import { isUtc, setUtc } from "./ui/zone.ts";
 
 /** An entry of the menu. It is marked if its page or a page below it is open. */
 function Entry({
@@ -86,10 +89,25 @@ function Switch({ current }: { current: string | undefined }) {
 	);
 }
 
-function Menu({ organization }: { organization: string | undefined }) {
+async function switchZone() {
+	if (!(await mayDiscard())) return;
+	setUtc(!isUtc);
+	location.reload();
+}
+
+type MenuProps = {
+	organization: string | undefined;
+	/** Opens the palette. */
+	onGo: () => void;
+};
+
+function Menu({ organization, onGo }: MenuProps) {
 	return (
 		<nav aria-label="Pages">
 			<Switch current={organization} />
+			<button type="button" class="secondary outline go-to" onClick={onGo}>
+				Go to… <kbd>Ctrl K</kbd>
+			</button>
 			{organization &&
 				MENU.filter(([, entries]) => entries.length > 0).map(([group, entries]) => (
 					<div key={group}>
@@ -125,6 +143,12 @@ function Menu({ organization }: { organization: string | undefined }) {
 						</a>
 					</li>
 					<li>
+						<Button class="plain" onPress={switchZone}>
+							<Icon of={Clock} />
+							{isUtc ? "Show local times" : "Show times in UTC"}
+						</Button>
+					</li>
+					<li>
 						<Button class="plain" onPress={async () => (await mayDiscard()) && signOut()}>
 							<Icon of={LogOut} />
 							Sign out
@@ -137,7 +161,7 @@ function Menu({ organization }: { organization: string | undefined }) {
 }
 
 /** The menu. On a phone, it is a bar with a button that opens the menu. */
-function Side({ organization }: { organization: string | undefined }) {
+function Side(menu: MenuProps) {
 	const root = useRef<HTMLDivElement>(null);
 	const [isOpen, setOpen] = useState(false);
 	const { url } = useLocation();
@@ -162,7 +186,7 @@ function Side({ organization }: { organization: string | undefined }) {
 					</button>
 				</header>
 				<div id="menu" class={isOpen ? "menu open" : "menu"}>
-					<Menu organization={organization} />
+					<Menu {...menu} />
 				</div>
 			</div>
 		</div>
@@ -178,17 +202,33 @@ const Working = () =>
 
 export function Shell({ children }: { children: ComponentChildren }) {
 	const { path, route } = useLocation();
+	const [isGoing, setGoing] = useState(false);
 	useEffect(() => guardForms(route), []);
+	useEffect(() => {
+		const openPalette = (event: KeyboardEvent) => {
+			if (!(event.ctrlKey || event.metaKey) || event.key !== "k") return;
+			// Editors of text may have the same keys.
+			if (event.defaultPrevented || dialogs.value.length > 0) return;
+			event.preventDefault();
+			setGoing(true);
+		};
+		addEventListener("keydown", openPalette);
+		return () => removeEventListener("keydown", openPalette);
+	}, []);
 	return (
 		<div class="shell">
 			<a class="skip" href="#main">
 				Skip to content
 			</a>
-			<Side organization={organizationIn(path) ?? me.value?.organization?.id} />
+			<Side
+				organization={organizationIn(path) ?? (me.value && usualOrganization(me.value))}
+				onGo={() => setGoing(true)}
+			/>
 			<main id="main" tabIndex={-1}>
 				<Boundary path={path}>{children}</Boundary>
 			</main>
 			<Working />
+			{isGoing && <Palette onClose={() => setGoing(false)} />}
 			{renewal.value && <SignInAgain />}
 		</div>
 	);

@@ -13,6 +13,7 @@ import {
 } from "../../http/fields.ts";
 import { documentAs } from "../../http/router.ts";
 import { METHODS } from "./connections.ts";
+import { INVALID_ISSUER, isIssuer } from "./issuer.ts";
 
 const SSO_ENFORCEMENTS = ["", ...METHODS] as const;
 
@@ -83,17 +84,9 @@ const certificate = longText(MAX_CERTIFICATE_BYTES).refine(
 	},
 );
 
-/** The identifier of an OpenID provider: a URL without query and fragment. */
-const issuer = text(512).refine(
-	(value) => {
-		const { protocol = "", username, password } = URL.parse(value) ?? {};
-		return (
-			value === "" ||
-			(/^https?:$/.test(protocol) && username === "" && password === "" && !/[?#]/.test(value))
-		);
-	},
-	{ error: "Enter the URL of the issuer, without a user name, query or fragment." },
-);
+const issuer = text(512).refine((value) => value === "" || isIssuer(value), {
+	error: INVALID_ISSUER,
+});
 
 /** How many members can be named who sign in without the provider. */
 const MAX_BREAK_GLASS = 2;

@@ -36,16 +36,20 @@ const NAME = sql`${users.first_name} || ' ' || ${users.last_name} || ' ' || ${us
 type Filters = z.infer<typeof filters>;
 
 /** How to find the members that match the filters; undefined if there are no filters. */
-function matches(tenant: Tenant, { email, search, updated_after }: Filters) {
+function matches(tenant: Tenant, given: Filters) {
+	const { email, search, level, is_2fa_enabled, updated_after } = given;
+	const hasUsers = search !== undefined || is_2fa_enabled !== undefined;
 	const where = and(
 		email ? eq(members.user_id, userWith(users.email, lowerCaseAscii(email))) : undefined,
 		updated_after ? gt(members.updated_at, updated_after) : undefined,
 		search ? contains(NAME, search) : undefined,
+		level ? eq(members.level, level) : undefined,
+		is_2fa_enabled === undefined ? undefined : eq(users.is_2fa_enabled, is_2fa_enabled),
 	);
 	return (
 		where && {
 			id: members.user_id,
-			from: search ? sql`${members} join ${users} on ${users.id} = ${members.user_id}` : members,
+			from: hasUsers ? sql`${members} join ${users} on ${users.id} = ${members.user_id}` : members,
 			where: and(active(tenant).where, where),
 			by: BY,
 		}

@@ -39,7 +39,7 @@ describe(Member, {
 	updated_at: "When the level was last changed; the same as `joined_at` if it never was.",
 	is_2fa_enabled: "Whether signing in requires a second factor.",
 	has_social_auth:
-		"Whether the user signs in through another provider, as recorded by the service that signs people in; false by default.",
+		"Whether an account at a provider is linked to the user, so that the user can sign in through it.",
 });
 
 describe(update, {
@@ -51,6 +51,8 @@ describe(filters, {
 	email: "Only the member with exactly this email address, in any case.",
 	search:
 		"Only members whose name or email address contains this text, in any case: `da lov` finds Ada Lovelace. At most 200 characters.",
+	level: "Only members with this level.",
+	is_2fa_enabled: "Only members for whom signing in requires a second factor, or doesn't.",
 	updated_after: "Only members who joined, or whose level was changed, after this time.",
 	order: "`joined_at` lists the oldest member first; anything else the newest.",
 });

@@ -1,6 +1,13 @@
 import * as z from "zod";
 import { LEVELS, level } from "../../db/levels.ts";
-import { integerChoice, queryMoment, rawText, text, timestamp } from "../../http/fields.ts";
+import {
+	boolean,
+	integerChoice,
+	queryMoment,
+	rawText,
+	text,
+	timestamp,
+} from "../../http/fields.ts";
 import { User } from "../users/shape.ts";
 
 /** A member (docs/organizations.md#members). */
@@ -23,6 +30,8 @@ export const filters = z.object({
 	email: text().optional(),
 	/** Searches names and email addresses. */
 	search: rawText(200).optional(),
+	level: integerChoice(LEVELS).optional(),
+	is_2fa_enabled: boolean().optional(),
 	updated_after: queryMoment().optional(),
 	/** `joined_at` or `-joined_at`; anything else means `-joined_at`. */
 	order: z.string().optional().catch(undefined),

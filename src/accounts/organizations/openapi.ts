@@ -50,6 +50,8 @@ const ENFORCE_2FA =
 	"Whether members need a second factor to sign in; null if never set. API keys work without one.";
 const KEYS_MUST_EXPIRE =
 	"Whether API keys that can access the organization must have an `expires_at`. If so, keys without one can't be created, rolled or changed; existing ones continue to work.";
+const ALLOWED_APPS =
+	"The `client_id`s of the apps that can access the organization, at most 50 of at most 500 characters; null for all apps. Others are rejected from the next request on.";
 
 const SESSION_IDLE =
 	"After how many minutes without use a member's session ends: 15 minutes to 30 days. If organizations differ, the shortest applies.";
@@ -62,6 +64,7 @@ describe(create, {
 	is_member_join_email_enabled: `${JOIN_MAIL} True by default.`,
 	enforce_2fa: ENFORCE_2FA,
 	keys_must_expire: `${KEYS_MUST_EXPIRE} False by default.`,
+	allowed_apps: `${ALLOWED_APPS} Null by default.`,
 	session_idle_minutes: `${SESSION_IDLE} 720 (12 hours) by default.`,
 	session_max_minutes: `${SESSION_MAX} 10080 (7 days) by default.`,
 });
@@ -71,6 +74,7 @@ describe(
 	{
 		is_member_join_email_enabled: JOIN_MAIL,
 		keys_must_expire: KEYS_MUST_EXPIRE,
+		allowed_apps: ALLOWED_APPS,
 		session_idle_minutes: SESSION_IDLE,
 		session_max_minutes: SESSION_MAX,
 	},
@@ -102,6 +106,7 @@ describe(Organization, {
 	customer_id: "The operator's own id for the organization; null for none. Set by the operator.",
 	enforce_2fa: ENFORCE_2FA,
 	keys_must_expire: KEYS_MUST_EXPIRE,
+	allowed_apps: ALLOWED_APPS,
 	session_idle_minutes: SESSION_IDLE,
 	session_max_minutes: SESSION_MAX,
 	member_count: "The number of active members, as decimal text such as `3`.",

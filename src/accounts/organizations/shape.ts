@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { level, pluginsAccessLevel } from "../../db/levels.ts";
-import { boolean, integer, name, timestamp, uuid } from "../../http/fields.ts";
+import { boolean, integer, name, set, text, timestamp, uuid } from "../../http/fields.ts";
 import { Project } from "../projects/shape.ts";
 
 /** In minutes. */
@@ -35,6 +35,7 @@ export const Organization = z
 		customer_id: z.string().nullable(),
 		enforce_2fa: z.boolean().nullable(),
 		keys_must_expire: z.boolean(),
+		allowed_apps: z.array(z.string()).nullable(),
 		session_idle_minutes: z.int(),
 		session_max_minutes: z.int(),
 		member_count: z.string(),
@@ -47,6 +48,7 @@ export const create = z.object({
 	is_member_join_email_enabled: boolean().optional(),
 	enforce_2fa: boolean().nullable().optional(),
 	keys_must_expire: boolean().optional(),
+	allowed_apps: set(text(500).min(1), 50).nullable().optional(),
 	session_idle_minutes: integer(15, 30 * DAY).optional(),
 	session_max_minutes: integer(60, 90 * DAY).optional(),
 });

@@ -9,6 +9,7 @@ import { members } from "../../db/schema/members.ts";
 import { personalApiKeys } from "../../db/schema/personal_api_keys.ts";
 import { users } from "../../db/schema/users.ts";
 import { DAY_MS } from "../../lib/durations.ts";
+import { reaches } from "./reach.ts";
 
 /** The event is written this long before a key expires. */
 const NOTICE_MS = 7 * DAY_MS;
@@ -21,10 +22,10 @@ const BATCH_SIZE = 50;
 
 const KIND: SystemKind = { scope: "Key", activity: "expiring" };
 
-const { expiry_notified_for, expires_at, session } = personalApiKeys;
+const { client_id, expiry_notified_for, expires_at, session } = personalApiKeys;
 
 /** The exact condition of the partial index. */
-const isUnannounced = sql`${session} is null and ${expires_at} is not null and ${expiry_notified_for} is not ${expires_at}`;
+const isUnannounced = sql`${session} is null and ${client_id} is null and ${expires_at} is not null and ${expiry_notified_for} is not ${expires_at}`;
 
 /**
  * Writes the event `key.expiring` for keys that expire within seven days, once for each key and
@@ -67,11 +68,7 @@ const selectReached = (db: Database, keys: Key[]) =>
 					keys.map(({ id }) => id),
 				),
 				eq(users.is_active, true),
-				sql`(${personalApiKeys.scoped_organizations} = '[]' or ${members.organization_id} in
-					(select o.id from json_each(${personalApiKeys.scoped_organizations}) join organizations as o on o.uuid = value))`,
-				sql`(${personalApiKeys.scoped_projects} = '[]' or exists (select 1 from projects as p
-					where p.organization_id = ${members.organization_id}
-					and p.id in (select value from json_each(${personalApiKeys.scoped_projects}))))`,
+				reaches(members.organization_id),
 			),
 		);
 

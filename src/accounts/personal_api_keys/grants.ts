@@ -1,6 +1,7 @@
-import { and, eq, type SQL, sql } from "drizzle-orm";
+import { and, eq, or, type SQL, sql } from "drizzle-orm";
 import type * as z from "zod";
 import { hasAccess } from "../../access/access.ts";
+import { allowsApp } from "../../access/apps.ts";
 import type { Tenant } from "../../access/tenant.ts";
 import { visibleTo } from "../../access/visible.ts";
 import { inList } from "../../db/client.ts";
@@ -62,54 +63,89 @@ export function checkRestrictions<T>(attr: string, ids: T[] | undefined, visible
 	if (index >= 0) throw doesNotExist(`${attr}__${index}`, ids?.[index]);
 }
 
+/** SQL condition on `organizations`: it doesn't allow the app in use, or the one that asks. */
+function isClosed({ key }: Tenant, asking: SQL | undefined) {
+	const own = sql`(select own.client_id from personal_api_keys as own where own.id = ${key.id})`;
+	return sql<boolean>`not (${and(allowsApp(own), asking && allowsApp(asking))})`;
+}
+
 /**
- * Selects an organization that a key with these restrictions can access and whose keys must expire
- * (docs/keys.md#keys-that-must-expire).
- * @param restrictions JSON of the two lists, as SQL
+ * Selects the organizations that a key with these restrictions can access and that have rules for
+ * it: its keys must expire (docs/keys.md#keys-that-must-expire), or it doesn't allow the app.
+ * @param only JSON of the two lists of restrictions, as SQL
+ * @param asking the `client_id` of the app that gets the key, if it is one's
  */
-export function selectStrict(
-	{ db }: Tenant,
+export function selectRules(
+	tenant: Tenant,
 	{ user_id }: Owner,
 	only: { organizations?: SQL; projects?: SQL },
+	asking?: SQL,
 ) {
 	const { organizations: uuids = sql`'[]'`, projects: ids = sql`'[]'` } = only;
 	const reaches = sql`(${uuids} = '[]' or ${organizations.uuid} in (select value from json_each(${uuids})))
     and (${ids} = '[]' or exists (
       select 1 from ${projects} where ${projects.organization_id} = ${organizations.id}
         and ${projects.id} in (select value from json_each(${ids}))))`;
-	return db
-		.select({ name: organizations.name })
+	const isClosedTo = isClosed(tenant, asking);
+	return tenant.db
+		.select({
+			id: organizations.id,
+			name: organizations.name,
+			keys_must_expire: organizations.keys_must_expire,
+			is_closed: isClosedTo.mapWith(Boolean).as("is_closed"),
+		})
 		.from(members)
 		.innerJoin(organizations, eq(organizations.id, members.organization_id))
-		.where(and(eq(members.user_id, user_id), eq(organizations.keys_must_expire, true), reaches))
-		.orderBy(members.organization_id)
-		.limit(1);
+		.where(
+			and(
+				eq(members.user_id, user_id),
+				or(eq(organizations.keys_must_expire, true), isClosedTo),
+				reaches,
+			),
+		)
+		.orderBy(members.organization_id);
 }
 
-/** The restrictions in a body, as the parameter of `selectStrict`. */
+type Rules = Awaited<ReturnType<typeof selectRules>>;
+
+/** The restrictions in a body, as the parameter of `selectRules`. */
 export const toSql = ({ scoped_organizations, scoped_projects }: Body) => ({
 	...(scoped_organizations && { organizations: sql`${JSON.stringify(scoped_organizations)}` }),
 	...(scoped_projects && { projects: sql`${JSON.stringify(scoped_projects)}` }),
 });
 
-/** The restrictions of a stored key, as the parameter of `selectStrict`. */
+/** The restrictions of a stored key, as the parameter of `selectRules`. */
 export const storedRestrictions = (isKey: SQL | undefined) => ({
 	organizations: sql`(select ${personalApiKeys.scoped_organizations} from ${personalApiKeys} where ${isKey})`,
 	projects: sql`(select ${personalApiKeys.scoped_projects} from ${personalApiKeys} where ${isKey})`,
 });
 
-/** SQL condition: the key expires, or no organization requires that it does. */
-export const mayLast = (tenant: Tenant, owner: Owner, granted: Grants) =>
-	granted.expires_at === null
-		? sql`not exists ${selectStrict(tenant, owner, toSql(granted))}`
-		: sql`true`;
+/** SQL condition: no organization has a rule against the key. The parameters are those of others. */
+export function isWithinRules(tenant: Tenant, owner: Owner, granted: Grants, asking?: SQL) {
+	const isApps = asking !== undefined || tenant.caller.client_id !== null;
+	if (granted.expires_at !== null && !isApps) return sql`true`;
+	const rules = selectRules(tenant, owner, toSql(granted), asking).as("rules");
+	const isBroken = granted.expires_at === null ? sql`true` : sql`rules.is_closed`;
+	return sql`not exists (select 1 from ${rules} where ${isBroken})`;
+}
 
-/** @throws 400 if the key doesn't expire although the organization requires it */
-export function checkExpiry(expires_at: string | null, strict: { name: string } | undefined) {
+/**
+ * @param attr the field with the expiry
+ * @throws 400 if the key doesn't expire although an organization requires it, or an organization
+ * doesn't allow the app
+ */
+export function checkRules(expires_at: string | null, rules: Rules, attr = "expires_at") {
+	const closed = rules.find(({ is_closed }) => is_closed);
+	if (closed)
+		throw invalid(
+			"scoped_organizations",
+			`The organization "${closed.name}" doesn't allow this app. Choose other organizations.`,
+		);
+	const strict = rules.find(({ keys_must_expire }) => keys_must_expire);
 	if (expires_at === null && strict)
 		throw invalid(
-			"expires_at",
-			`API keys that can reach the organization "${strict.name}" must expire: set expires_at.`,
+			attr,
+			`API keys that can reach the organization "${strict.name}" must expire: set ${attr}.`,
 			"expiry_required",
 		);
 }

@@ -19,12 +19,12 @@ import { envelope, mapResults, type Page } from "../../http/page.ts";
 import { canWrite, keyChanged, tellCaller } from "../users/mails.ts";
 import {
 	assertMayGrant,
-	checkExpiry,
 	checkRestrictions,
+	checkRules,
 	grantsOf,
-	mayLast,
+	isWithinRules,
 	restrictions,
-	selectStrict,
+	selectRules,
 	storedRestrictions,
 	toSql,
 } from "./grants.ts";
@@ -35,9 +35,13 @@ const select = ({ db }: Tenant) => db.select().from(personalApiKeys);
 
 type Row = Awaited<ReturnType<typeof select>>[number];
 
-/** WHERE clause: the owner's keys, without those of sessions. */
+/** WHERE clause: the owner's keys, without those of sessions and apps. */
 const isOwned = ({ user_id }: Owner) =>
-	and(eq(personalApiKeys.user_id, user_id), isNull(personalApiKeys.session));
+	and(
+		eq(personalApiKeys.user_id, user_id),
+		isNull(personalApiKeys.session),
+		isNull(personalApiKeys.client_id),
+	);
 
 /** WHERE clause: the owner's key with this id; `@current` is the key in use. */
 export const byId = ({ key }: Tenant, owner: Owner, id: string) =>
@@ -128,9 +132,9 @@ function fieldsOf<B extends z.infer<typeof Update>>(body: B, { isServiceAccount 
 export const insert = (tenant: Tenant, owner: Owner, given: z.infer<typeof create>) =>
 	retry(async () => {
 		const { attr, body: fields } = fieldsOf(given, owner);
-		const [organizations, visibleProjects, [strict], [user]] = await tenant.read(
+		const [organizations, visibleProjects, rules, [user]] = await tenant.read(
 			...restrictions(tenant, owner, fields),
-			selectStrict(tenant, owner, {
+			selectRules(tenant, owner, {
 				...toSql(grantsOf(fields)),
 				...(owner.isServiceAccount && {
 					organizations: sql`json_array(${organizationUuid(tenant.organization)})`,
@@ -154,7 +158,7 @@ export const insert = (tenant: Tenant, owner: Owner, given: z.infer<typeof creat
 		await assertMayGrant(tenant, granted);
 		checkRestrictions("scoped_organizations", fields.scoped_organizations, organizations);
 		checkRestrictions(attr, body.scoped_projects, visibleProjects);
-		checkExpiry(granted.expires_at, strict);
+		checkRules(granted.expires_at, rules);
 		if (user && user.keys >= MAX_KEYS)
 			throw invalid(
 				null,
@@ -169,7 +173,7 @@ async function write(tenant: Tenant, owner: Owner, body: z.infer<typeof create>)
 	const { value, columns } = await newKey();
 	const id = v7();
 	const isAllowed = sql`${owner.user_id} is not null and ${countOf(owner)} < ${MAX_KEYS}
-		and ${mayLast(tenant, owner, grantsOf(body))}`;
+		and ${isWithinRules(tenant, owner, grantsOf(body))}`;
 	const row = await tenant.write({
 		checks: [assertThat(tenant.db, isAllowed, "is_current")],
 		changes: [
@@ -198,10 +202,10 @@ export const update = (tenant: Tenant, owner: Owner, id: string, given: z.infer<
 	retry(async () => {
 		const { attr, body } = fieldsOf(given, owner);
 		const isThisKey = byId(tenant, owner, id);
-		const [[before], organizations, visibleProjects, [strict]] = await tenant.read(
+		const [[before], organizations, visibleProjects, rules] = await tenant.read(
 			select(tenant).where(isThisKey),
 			...restrictions(tenant, owner, body),
-			selectStrict(tenant, owner, { ...storedRestrictions(isThisKey), ...toSql(body) }),
+			selectRules(tenant, owner, { ...storedRestrictions(isThisKey), ...toSql(body) }),
 		);
 		const row = orNotFound(before);
 		const { label, ...access } = body;
@@ -210,7 +214,7 @@ export const update = (tenant: Tenant, owner: Owner, id: string, given: z.infer<
 		checkRestrictions("scoped_organizations", body.scoped_organizations, organizations);
 		checkRestrictions(attr, body.scoped_projects, visibleProjects);
 		await checkLockout(tenant, row.id, body.allowed_ips);
-		if (changes(row, body).length > 0) checkExpiry(granted.expires_at, strict);
+		if (changes(row, body).length > 0) checkRules(granted.expires_at, rules);
 		const logEntry = {
 			...entry(tenant, owner, "updated", { id: row.id, label: label ?? row.label }),
 			// The log of one organization must not show the other organizations of the key's owner.
@@ -221,8 +225,8 @@ export const update = (tenant: Tenant, owner: Owner, id: string, given: z.infer<
 				assertExists(
 					tenant.db,
 					personalApiKeys,
-					// An organization may have started to require an expiry.
-					and(byId(tenant, owner, row.id), mayLast(tenant, owner, granted)),
+					// An organization may have a new rule.
+					and(byId(tenant, owner, row.id), isWithinRules(tenant, owner, granted)),
 				),
 			],
 			changes: [
@@ -258,13 +262,13 @@ export const roll = (tenant: Tenant, owner: Owner, id: string) =>
 
 async function tryRoll(tenant: Tenant, owner: Owner, id: string) {
 	const isThisKey = byId(tenant, owner, id);
-	const [[before], [strict]] = await tenant.read(
+	const [[before], rules] = await tenant.read(
 		select(tenant).where(isThisKey),
-		selectStrict(tenant, owner, storedRestrictions(isThisKey)),
+		selectRules(tenant, owner, storedRestrictions(isThisKey)),
 	);
 	const row = orNotFound(before);
 	await assertMayGrant(tenant, row);
-	checkExpiry(row.expires_at, strict);
+	checkRules(row.expires_at, rules);
 	const { value, columns } = await newKey();
 	// The key that `assertMayGrant` checked.
 	const unchanged = and(
@@ -277,7 +281,7 @@ async function tryRoll(tenant: Tenant, owner: Owner, id: string) {
 			"allowed_ips",
 			"expires_at",
 		]),
-		mayLast(tenant, owner, row),
+		isWithinRules(tenant, owner, row),
 	);
 	const after = await tenant.write({
 		checks: [assertExists(tenant.db, personalApiKeys, unchanged)],

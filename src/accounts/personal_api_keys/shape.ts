@@ -46,6 +46,8 @@ export const toPersonalApiKey = (
 		version: ___,
 		expiry_notified_for: ____,
 		session: _____,
+		client_id: ______,
+		audience: _______,
 		...row
 	}: typeof personalApiKeys.$inferSelect,
 	value: string | null = null,

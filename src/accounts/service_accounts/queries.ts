@@ -16,6 +16,7 @@ import { personalApiKeys } from "../../db/schema/personal_api_keys.ts";
 import { projectMembers } from "../../db/schema/project_members.ts";
 import { projects } from "../../db/schema/projects.ts";
 import { serviceAccounts } from "../../db/schema/service_accounts.ts";
+import { trustedIssuers } from "../../db/schema/trusted_issuers.ts";
 import { users } from "../../db/schema/users.ts";
 import { orNotFound } from "../../http/errors.ts";
 import type { Page } from "../../http/page.ts";
@@ -41,10 +42,15 @@ const select = ({ db }: Tenant) =>
 					.as("projects"),
 			created_at: serviceAccounts.created_at,
 			created_by: userColumns,
-			last_used_at: sql<
-				string | null
-			>`(select max(${personalApiKeys.last_used_at}) from ${personalApiKeys}
-          where ${personalApiKeys.user_id} = ${serviceAccounts.user_id})`.as("last_used_at"),
+			// The keys of trusted issuers are deleted soon.
+			last_used_at: sql<string | null>`nullif(max(
+				coalesce((select max(${personalApiKeys.last_used_at}) from ${personalApiKeys}
+					where ${personalApiKeys.user_id} = ${serviceAccounts.user_id}), ''),
+				coalesce((select max(${trustedIssuers.last_used_at}) from ${trustedIssuers}
+					where ${trustedIssuers.organization_id} = ${serviceAccounts.organization_id}
+					and ${trustedIssuers.service_account_id} = ${serviceAccounts.id}), '')), '')`.as(
+				"last_used_at",
+			),
 		})
 		.from(serviceAccounts)
 		.innerJoin(users, eq(users.id, serviceAccounts.created_by));

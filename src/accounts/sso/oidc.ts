@@ -1,22 +1,15 @@
 import * as oauth from "oauth4webapi";
 import * as z from "zod";
 import { lowerCaseAscii, email as validEmail } from "../../http/fields.ts";
-import { allowsPrivate } from "../../outbound/dns/reach.ts";
 import { singleLine } from "../../outbound/mail.ts";
+import { checkedRequests } from "../../outbound/oauth.ts";
 import { reason } from "../../outbound/reason.ts";
-import { sender } from "../../outbound/send.ts";
 import { domainOf } from "../domains/connections.ts";
 import type { Connection } from "./connections.ts";
 import { SignInError } from "./problems.ts";
 import type { Verified } from "./shape.ts";
 
-/*
- * OpenID Connect with the code flow and PKCE. Everything that is fetched goes through the check of
- * public hosts, without redirects, and with limits of time and size.
- */
-
-/** How long a provider may take to respond. */
-const TIMEOUT_MS = 10_000;
+/* OpenID Connect with the code flow and PKCE. */
 
 /** Names of methods of a second factor in `amr` (RFC 8176). */
 const SECOND_FACTORS = ["mfa", "otp", "hwk", "sc"];
@@ -27,27 +20,13 @@ export const Pending = z.object({ nonce: z.string(), verifier: z.string() });
 type Pending = z.infer<typeof Pending>;
 
 /** Returns the options of all requests to the provider. */
-function through(env: Env, { issuer, client_secret }: Connection) {
-	const { exchange } = sender(env, TIMEOUT_MS);
-	const fetchText = async (url: string, init: RequestInit) => {
-		const { status, headers, text } = await exchange(new Request(url, init), [client_secret]).catch(
-			(error) => {
-				throw new SignInError("provider_unavailable", reason(error));
-			},
-		);
-		const type = headers.get("content-type") ?? "";
-		const body = [204, 205, 304].includes(status) ? null : text;
-		return new Response(body, { status, headers: { "content-type": type } });
-	};
-	return {
-		[oauth.customFetch]: (
-			url: string,
-			{ method, headers, body }: oauth.CustomFetchOptions<string, URLSearchParams | unknown>,
-		) => fetchText(url, { method, headers, ...(body instanceof URLSearchParams && { body }) }),
-		// For providers on the same computer, as `npm start` has one.
-		[oauth.allowInsecureRequests]: issuer.startsWith("http:") && allowsPrivate(env),
-	};
-}
+const through = (env: Env, { issuer, client_secret }: Connection) =>
+	checkedRequests(
+		env,
+		issuer,
+		[client_secret],
+		(error) => new SignInError("provider_unavailable", reason(error)),
+	);
 
 type Options = ReturnType<typeof through>;
 

@@ -68,13 +68,43 @@ type Key = { label: string; scopes: string[] };
 export const canWrite = ({ scopes }: Pick<Key, "scopes">) =>
 	scopes.some((scope) => scope === "*" || scope.endsWith(":write"));
 
+const mayDo = (scopes: string[]) =>
+	scopes.includes("*")
+		? "can do everything that you can do"
+		: `has the scopes ${scopes.join(", ")}`;
+
 export const keyChanged = (
 	action: "created" | "rolled" | "changed",
 	{ label, scopes }: Key,
 ): Change => ({
 	kind: "key",
 	subject: `An API key of your Tenantry account was ${action}`,
-	text: `The key "${singleLine(label)}" ${scopes.includes("*") ? "can do everything that you can do" : `has the scopes ${scopes.join(", ")}`}.`,
+	text: `The key "${singleLine(label)}" ${mayDo(scopes)}.`,
+});
+
+type App = { name: string; host: string | null; organization: string | null };
+
+/** An app got access that can change something. */
+export const appAllowed = ({ name, host, organization }: App, scopes: string[]): Change => ({
+	kind: "key",
+	subject: "An app got access to your Tenantry account",
+	text: `The app "${singleLine(name)}" of ${host ?? singleLine(organization ?? "")} ${mayDo(scopes)}.`,
+});
+
+const APP_ENDED = "The access of an app to your Tenantry account has ended";
+
+/** The access of an app has ended because its code or refresh token was used twice. */
+export const appReused = (name: string): Change => ({
+	kind: "key",
+	subject: APP_ENDED,
+	text: `A code or token of the app "${singleLine(name)}" was used twice, so somebody may have stolen it. If you still use the app, allow it again.`,
+});
+
+/** An admin has ended the access of an app. */
+export const appEnded = (name: string, organization: string): Change => ({
+	kind: "key",
+	subject: APP_ENDED,
+	text: `An admin of the organization "${singleLine(organization)}" has ended the access of the app "${singleLine(name)}".`,
 });
 
 type Identity = { connection: string; email: string };

@@ -11,9 +11,17 @@ export type Filters = z.infer<typeof filters>;
 const { position, user_id, created_at } = activityLog;
 
 /** The condition for filters that no index serves; undefined if there are none. */
-export const matches = ({ user, activity, scope, after, before }: Filters): SQL | undefined =>
+export const matches = ({
+	user,
+	email,
+	activity,
+	scope,
+	after,
+	before,
+}: Filters): SQL | undefined =>
 	and(
 		user ? eq(user_id, userWith(users.uuid, user)) : undefined,
+		email ? eq(user_id, userWith(users.email, email.toLowerCase())) : undefined,
 		activity ? eq(activityLog.activity, activity) : undefined,
 		scope ? eq(activityLog.scope, scope) : undefined,
 		after ? gt(created_at, after) : undefined,

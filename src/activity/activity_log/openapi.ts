@@ -48,6 +48,7 @@ describe(ActivityEntry, {
 		{
 			uuid: "Identifies the user, or the service account.",
 			first_name: "The user's first name, or the service account's name, as it is now.",
+			last_name: "The user's last name, as it is now.",
 			email:
 				"The user's email address, as it is now. For a service account, an address under `.invalid` that can't receive mail.",
 		},
@@ -90,6 +91,8 @@ describe(filters, {
 	item_id:
 		"Only entries about the object with this id. Use it with `scope`: a project and a plugin may have the same id.",
 	user: "Only entries of the user with this uuid. There are none for an unknown user.",
+	email:
+		"Only entries of the user with this email address, also after the user has left. Ignores case.",
 	activity: "Only this activity, such as `created` or `job_triggered`. Case matters.",
 	after: "Only entries that are newer than this time, in ISO 8601; UTC if it has no offset.",
 	before: "Only entries that are older than this time, in ISO 8601; UTC if it has no offset.",

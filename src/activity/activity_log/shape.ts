@@ -21,6 +21,7 @@ export const ActivityEntry = z
 			.object({
 				uuid: z.guid(),
 				first_name: z.string(),
+				last_name: z.string(),
 				email: z.email(),
 			})
 			.nullable(),
@@ -39,7 +40,12 @@ export const ActivityEntry = z
 /** The columns of an `ActivityEntry`, for a statement that joins `activity_log` with `users`. */
 export const entryColumns = {
 	id: entryId.as("entry_id"),
-	user: { uuid: users.uuid, first_name: users.first_name, email: users.email },
+	user: {
+		uuid: users.uuid,
+		first_name: users.first_name,
+		last_name: users.last_name,
+		email: users.email,
+	},
 	activity: activityLog.activity,
 	scope: activityLog.scope,
 	item_id: activityLog.item_id,
@@ -56,6 +62,8 @@ export const filters = z.object({
 	item_id: text().optional(),
 	/** A user's uuid. */
 	user: uuid().optional(),
+	/** The complete email address of a user, who may have left the organization. Ignores case. */
+	email: text().optional(),
 	activity: text().optional(),
 	after: queryMoment().optional(),
 	before: queryMoment().optional(),

@@ -75,3 +75,6 @@ export const toEvent = (row: EventRow) => ({
 		trigger: row.trigger,
 	},
 });
+
+/** An event as `toEvent` returns it. */
+export type FeedEvent = ReturnType<typeof toEvent>;

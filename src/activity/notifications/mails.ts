@@ -1,4 +1,5 @@
 import { pluralize } from "../../lib/plural.ts";
+import { shorten } from "../../lib/shorten.ts";
 import { linkTo, type Mail, singleLine } from "../../outbound/mail.ts";
 import type { EventRow } from "../events/event.ts";
 import type { Type } from "./types.ts";
@@ -17,10 +18,7 @@ const MAX_ERROR_LENGTH = 300;
 /** Returns a value of an event's trigger as text; empty if it is missing. */
 const detail = ({ trigger }: Event, name: string) => singleLine(String(trigger?.[name] ?? ""));
 
-const shortened = (text: string) =>
-	text.length > MAX_ERROR_LENGTH ? `${text.slice(0, MAX_ERROR_LENGTH).toWellFormed()}…` : text;
-
-const errorOf = (event: Event) => shortened(detail(event, "error"));
+const errorOf = (event: Event) => shorten(detail(event, "error"), MAX_ERROR_LENGTH);
 
 const windowOf = (event: Event) =>
 	`${detail(event, "data_interval_start")} to ${detail(event, "data_interval_end")}`;

@@ -2,13 +2,12 @@ import { v7 } from "uuid";
 import { now } from "../../db/now.ts";
 import type { Delivery } from "../../db/schema/webhooks.ts";
 import { addressOf, retryAfter, sender } from "../../outbound/send.ts";
-import { type EventRow, toEvent } from "../events/event.ts";
+import { type EventRow, type FeedEvent, toEvent } from "../events/event.ts";
+import { bodyOf } from "./formats.ts";
+import type { Endpoint } from "./secret.ts";
 
 /** How long to wait for a response, in milliseconds. */
 const TIMEOUT_MS = 15_000;
-
-/** The URL, and the secrets that sign. */
-export type Endpoint = { url: string; secrets: Promise<string[]> };
 
 /** The stored attempt, and how long the endpoint asks to wait after it, in seconds. */
 export type Attempt = { delivery: Delivery; retry_after: number | undefined };
@@ -33,12 +32,13 @@ export function attempts(env: Env) {
 	const { exchange } = sender(env, TIMEOUT_MS);
 
 	/** Returns why the event wasn't delivered, for users; null if it was. */
-	async function send({ url, secrets: opened }: Endpoint, event: { id: string }) {
-		const secrets = await opened;
-		const body = JSON.stringify(event);
-		const headers = await headersOf(event.id, body, secrets);
+	async function send({ url, format, secrets }: Endpoint, event: FeedEvent) {
+		const { signing, routing_key } = await secrets;
+		const body = JSON.stringify(bodyOf(env.APP_URL, event, { format, routing_key }));
+		const headers = await headersOf(event.id, body, signing);
 		const request = new Request(url, { method: "POST", headers, body });
-		const response = await exchange(request, secrets, ({ ok }) => !ok);
+		const hidden = [...signing, ...(routing_key === null ? [] : [routing_key])];
+		const response = await exchange(request, hidden, ({ ok }) => !ok);
 		const { status } = response;
 		if (status >= 200 && status < 300) return { status, error: null, retry_after: undefined };
 		const error =

@@ -3,9 +3,9 @@ import * as z from "zod";
 import { enqueueDeliveries } from "../../access/deliveries.ts";
 import { MINUTE_MS } from "../../lib/durations.ts";
 import type { EventRow } from "../events/event.ts";
-import { attempts, type Endpoint } from "./attempt.ts";
+import { attempts } from "./attempt.ts";
 import { type Round, recordRound, take, type Webhook } from "./progress.ts";
-import { openSecrets } from "./secret.ts";
+import { type Endpoint, endpointOf } from "./secret.ts";
 
 /*
  * Delivers events to a webhook (docs/webhooks.md#how-events-are-delivered). The feed is the queue:
@@ -77,8 +77,7 @@ export async function deliver(env: Env, message: unknown) {
 	let taken = await take(db, Message.parse(message).webhook);
 	for (let stops = false; taken && !stops; ) {
 		const { webhook, events, end } = taken;
-		const endpoint = { url: webhook.url, secrets: openSecrets(env, webhook) };
-		endpoint.secrets.catch(() => {});
+		const endpoint = endpointOf(env, webhook);
 		// If there are none, the next events are all of other types.
 		const round =
 			events.length > 0 ? await send(attempt, endpoint, webhook, events) : skip(webhook, end);

@@ -14,7 +14,7 @@ import { envelope, type Page } from "../../http/page.ts";
 import { type EventRow, eventColumns } from "../events/event.ts";
 import { withDeliveries } from "./delivery_rows.ts";
 import { byId, entryOf } from "./queries.ts";
-import { openSecrets } from "./secret.ts";
+import { endpointOf } from "./secret.ts";
 import type { filters, WebhookDelivery } from "./shape.ts";
 
 const selectWebhook = (tenant: Tenant, id: string) =>
@@ -60,9 +60,7 @@ async function sendNow(
 ): Promise<z.infer<typeof WebhookDelivery>> {
 	const { env, db } = tenant;
 	const { attempts } = await import("./attempt.ts");
-	const secrets = openSecrets(env, webhook);
-	secrets.catch(() => {});
-	const endpoint = { url: webhook.url, secrets };
+	const endpoint = endpointOf(env, webhook);
 	const { delivery: made } = await attempts(env)(endpoint, event, { reason, attempt: 1 });
 	const isThisWebhook = byId(tenant, webhook.id);
 	const activity = reason === "test" ? "tested" : "delivery_replayed";

@@ -6,7 +6,7 @@ export default {
 	tag: {
 		name: "Webhooks",
 		description:
-			"Send the events of an organization to your URLs: all entries of its activity log, and events without a caller. Deliveries follow [Standard Webhooks](https://www.standardwebhooks.com): they are signed, in order, and repeated until your endpoint accepts them. All operations require level 8.",
+			"Send the events of an organization to your URLs, or to Slack, Microsoft Teams or PagerDuty: all entries of its activity log, and events without a caller. Deliveries follow [Standard Webhooks](https://www.standardwebhooks.com): they are signed, in order, and repeated until your endpoint accepts them. All operations require level 8.",
 	},
 	operations: {
 		"GET /": {
@@ -87,8 +87,18 @@ const TYPES =
 	"The event types to send, such as `member.updated`, or `member.*` for all types with this prefix; at most 100. Empty for all events.";
 const DESCRIPTION = "Your own description, at most 400 characters.";
 
+const FORMATS = {
+	standard: "the event as JSON, for your own endpoint.",
+	slack: "a message for an incoming webhook of Slack.",
+	teams: "a card for a workflow of Microsoft Teams.",
+	pagerduty: "an event for the Events API v2 of PagerDuty.",
+};
+
 describe(create, {
-	url: URL,
+	format: ["The format of messages, which can't be changed. `standard` by default.", FORMATS],
+	url: `${URL} For Slack and Microsoft Teams, the URL of the incoming webhook there. Required, except for PagerDuty: its default is \`https://events.pagerduty.com/v2/enqueue\`.`,
+	routing_key:
+		"The integration key of a PagerDuty service, at most 100 characters. Required for the format `pagerduty`, and rejected for others. It isn't shown again.",
 	types: `${TYPES} Empty by default.`,
 	description: `${DESCRIPTION} Empty by default.`,
 	enabled: "Whether events are delivered. True by default.",
@@ -141,6 +151,7 @@ describe(WebhookDelivery, {
 
 describe(Webhook, {
 	id: "Identifies the webhook, in paths too.",
+	format: ["The format of messages.", FORMATS],
 	url: "Where events are sent.",
 	types: "The event types to send, or prefixes such as `member.*`. Empty for all events.",
 	description: "Your own description.",

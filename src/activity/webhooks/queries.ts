@@ -16,10 +16,11 @@ import { webhooks } from "../../db/schema/webhooks.ts";
 import { NO_LEASE } from "../../delivery/lease.ts";
 import { invalid } from "../../http/errors.ts";
 import { mapResults, type Page } from "../../http/page.ts";
-import { newSecret, ROLL_MS, sealSecret } from "./secret.ts";
+import { newSecret, ROLL_MS, sealRoutingKey, sealSecret } from "./secret.ts";
 import {
 	type create,
 	nameOf,
+	PAGERDUTY_URL,
 	type replay as Replay,
 	type update as Update,
 	type Webhook,
@@ -45,12 +46,12 @@ export type Row = Awaited<ReturnType<typeof select>>[number];
  * @param secret only in the response that created it
  */
 function toWebhook(row: Row, secret: string | null = null): z.infer<typeof Webhook> {
-	const { id, url, types, description, enabled, disabled_reason, failing_since } = row;
+	const { id, format, url, types, description, enabled, disabled_reason, failing_since } = row;
 	const { last_error, next_attempt_at, missed_events, last_delivery, created_at } = row;
 	const until = row.previous_secret_expires_at;
 	const previous_secret_expires_at = until !== null && until > now() ? until : null;
 	return {
-		...{ id, url, types, description, enabled, disabled_reason },
+		...{ id, format, url, types, description, enabled, disabled_reason },
 		...{ secret, previous_secret_expires_at },
 		...{ failing_since, last_error, next_attempt_at, missed_events },
 		...{ last_delivery, created_at },
@@ -101,8 +102,9 @@ async function checkHost(tenant: Tenant, url: string) {
 const LAST_POSITION = sql<number>`coalesce((select max(position) from activity_log), 0)`;
 
 export async function insert(tenant: Tenant, body: z.infer<typeof create>) {
+	const { url = PAGERDUTY_URL } = body;
 	await tenant.read();
-	await checkHost(tenant, body.url);
+	await checkHost(tenant, url);
 	const id = v7();
 	const secret = newSecret();
 	const row = await tenant.write({
@@ -111,13 +113,15 @@ export async function insert(tenant: Tenant, body: z.infer<typeof create>) {
 			tenant.db.insert(webhooks).values({
 				...body,
 				id,
+				url,
+				routing_key: await sealRoutingKey(tenant.env, id, body.routing_key),
 				organization_id: tenant.organization,
 				selectors: selectorsOf(body.types ?? []),
 				secret: await sealSecret(tenant.env, id, secret),
 				position: LAST_POSITION,
 			}),
 		],
-		entries: [entryOf("created", { id, url: body.url })],
+		entries: [entryOf("created", { id, url })],
 		// The receiver can't verify the event of the webhook's creation before it has this response.
 		after: [
 			tenant.db

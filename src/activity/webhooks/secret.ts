@@ -6,8 +6,9 @@ import { logWarning } from "../../lib/log.ts";
 /** How long the previous secret also signs (docs/webhooks.md#rolling-the-secret). */
 export const ROLL_MS = DAY_MS;
 
-/** The field name with which secrets are encrypted, in both columns. */
+/** The field names with which secrets are encrypted. The first one is that of both columns. */
 const FIELD = "secret";
+const ROUTING_KEY = "routing_key";
 
 const cipher = (env: Env, id: string) => cipherOf(env, "webhooks", id);
 
@@ -18,20 +19,42 @@ export const newSecret = () => `whsec_${crypto.getRandomValues(new Uint8Array(32
 export const sealSecret = (env: Env, id: string, secret: string) =>
 	cipher(env, id).seal(FIELD, secret);
 
-type Row = Pick<
-	typeof webhooks.$inferSelect,
-	"id" | "secret" | "previous_secret" | "previous_secret_expires_at"
->;
+/** Encrypts the routing key of the webhook with this id; null if it has none. */
+export const sealRoutingKey = async (env: Env, id: string, key: string | undefined) =>
+	key === undefined ? null : cipher(env, id).seal(ROUTING_KEY, key);
 
-/** Returns the secrets that sign, newest first. Throws an error for the user. */
-export async function openSecrets(env: Env, row: Row) {
-	const { secret, previous_secret, previous_secret_expires_at: until } = row;
+type Row = typeof webhooks.$inferSelect;
+
+type Secrets = {
+	/** The secrets that sign, newest first. */
+	signing: string[];
+	routing_key: string | null;
+};
+
+/** Where and how events are sent. The secrets reject with an error for the user. */
+export type Endpoint = Pick<Row, "url" | "format"> & { secrets: Promise<Secrets> };
+
+async function openSecrets(env: Env, row: Omit<Row, "deliveries">): Promise<Secrets> {
+	const { secret, previous_secret, previous_secret_expires_at: until, routing_key } = row;
 	const isRolling = until !== null && Date.parse(until) > Date.now();
 	const sealed = [secret, ...(previous_secret && isRolling ? [previous_secret] : [])];
+	const { unseal } = cipher(env, row.id);
 	try {
-		return await Promise.all(sealed.map((text) => cipher(env, row.id).unseal(FIELD, text)));
+		return {
+			signing: await Promise.all(sealed.map((text) => unseal(FIELD, text))),
+			routing_key: routing_key && (await unseal(ROUTING_KEY, routing_key)),
+		};
 	} catch (error) {
-		logWarning("The secret of a webhook can't be decrypted", error, { webhook: row.id });
-		throw new Error("The webhook's secret can't be decrypted. Roll it.");
+		logWarning("The secrets of a webhook can't be decrypted", error, { webhook: row.id });
+		const advice = routing_key ? "Add the webhook again." : "Roll it.";
+		throw new Error(`The webhook's secret can't be decrypted. ${advice}`);
 	}
+}
+
+/** Returns the endpoint of a webhook. Its secrets are decrypted once. */
+export function endpointOf(env: Env, row: Omit<Row, "deliveries">): Endpoint {
+	const secrets = openSecrets(env, row);
+	// Each attempt reports the error; there may be none.
+	secrets.catch(() => {});
+	return { url: row.url, format: row.format, secrets };
 }

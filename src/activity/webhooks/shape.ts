@@ -1,7 +1,16 @@
 import * as z from "zod";
 import { TYPE_FILTER } from "../../db/event_types.ts";
-import { DELIVERY_REASONS, DELIVERY_STATUSES } from "../../db/schema/webhooks.ts";
-import { boolean, choices, issue, moment, set, text, timestamp } from "../../http/fields.ts";
+import { DELIVERY_REASONS, DELIVERY_STATUSES, FORMATS } from "../../db/schema/webhooks.ts";
+import {
+	boolean,
+	choice,
+	choices,
+	issue,
+	moment,
+	set,
+	text,
+	timestamp,
+} from "../../http/fields.ts";
 import { url } from "../../outbound/destinations/fields.ts";
 
 /** One attempt to deliver an event (docs/webhooks.md#deliveries). */
@@ -24,6 +33,7 @@ export const WebhookDelivery = z
 export const Webhook = z
 	.object({
 		id: z.guid(),
+		format: z.enum(FORMATS),
 		url: z.string(),
 		types: z.array(z.string()),
 		description: z.string(),
@@ -59,7 +69,29 @@ const fields = {
 	enabled: boolean().optional(),
 };
 
-export const create = z.object({ url: url(), ...fields });
+/** Where events of the format `pagerduty` are sent by default: PagerDuty's Events API. */
+export const PAGERDUTY_URL = "https://events.pagerduty.com/v2/enqueue";
+
+export const create = z
+	.object({
+		format: choice(FORMATS).optional(),
+		url: url().optional(),
+		routing_key: text(100).min(1).optional(),
+		...fields,
+	})
+	.check(({ value, issues }) => {
+		const { format, url, routing_key } = value;
+		const isPagerDuty = format === "pagerduty";
+		const missing = (path: string) =>
+			issues.push({ ...issue(undefined, "required", "This field is required."), path: [path] });
+		if (!isPagerDuty && url === undefined) missing("url");
+		if (isPagerDuty && routing_key === undefined) missing("routing_key");
+		if (!isPagerDuty && routing_key !== undefined)
+			issues.push({
+				...issue(routing_key, "invalid_input", "Only the format pagerduty has a routing key."),
+				path: ["routing_key"],
+			});
+	});
 
 export const update = z.object({ url: url().optional(), ...fields });
 

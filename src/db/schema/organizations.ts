@@ -25,6 +25,8 @@ export const organizations = sqliteTable("organizations", {
 	enforce_2fa: boolean(),
 	/** Whether keys that can access the organization need an `expires_at`. */
 	keys_must_expire: boolean().notNull().default(false),
+	/** The client ids of the apps that can access the organization (docs/oauth.md); null: all. */
+	allowed_apps: text({ mode: "json" }).$type<string[]>(),
 	/** After how many minutes without use, and after how many in all, a member's session ends. */
 	session_idle_minutes: integer().notNull().default(720),
 	session_max_minutes: integer().notNull().default(10_080),

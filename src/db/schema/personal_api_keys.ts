@@ -44,14 +44,20 @@ export const personalApiKeys = sqliteTable(
 		expiry_notified_for: text(),
 		/** How the session was started; null for keys that aren't a session's. */
 		session: text({ mode: "json" }).$type<Session>(),
+		/** The app that the key was granted to (docs/oauth.md); null for keys that aren't an app's. */
+		client_id: text(),
+		/** The resource that an app's key is for (src/auth/audience.ts); null for other keys. */
+		audience: text(),
 	},
 	(t) => [
 		index("personal_api_keys_user").on(t.user_id, t.id),
+		// For ending the grants of an app that is deleted.
+		index("personal_api_keys_client").on(t.client_id).where(sql`client_id is not null`),
 		// For finding the keys for which the event is due.
 		index("personal_api_keys_expiring")
 			.on(t.expires_at)
 			.where(
-				sql`session is null and expires_at is not null and expiry_notified_for is not expires_at`,
+				sql`session is null and client_id is null and expires_at is not null and expiry_notified_for is not expires_at`,
 			),
 	],
 );

@@ -7,6 +7,11 @@ export const DELIVERY_REASONS = ["event", "replay", "test"] as const;
 
 export const DELIVERY_STATUSES = ["delivered", "failed"] as const;
 
+/** The formats of messages (docs/webhooks.md#formats). */
+export const FORMATS = ["standard", "slack", "teams", "pagerduty"] as const;
+
+export type Format = (typeof FORMATS)[number];
+
 /** An attempt to deliver an event. */
 export type Delivery = {
 	id: string;
@@ -34,7 +39,10 @@ export const webhooks = sqliteTable(
 		organization_id: integer()
 			.notNull()
 			.references(() => organizations.id, { onDelete: "cascade" }),
+		format: text({ enum: FORMATS }).notNull().default("standard"),
 		url: text().notNull(),
+		/** The key of the integration at PagerDuty, encrypted; null for other formats. */
+		routing_key: text(),
 		/** Empty: all types. */
 		types: list<string>(),
 		/** The types in the form that a trigger compares, see src/activity/webhooks/types.ts. */

@@ -378,6 +378,7 @@ describe(logFilters, {
 
 describe(runFilters, {
 	status: "Only runs with this status, in any case. Can be repeated.",
+	kind: "Only runs of the schedule, or only those of backfills.",
 	after: "Only runs whose window ends after this time, such as `-2d`.",
 	before: "Only runs whose window ends before this time, such as `-24h`.",
 	starts_before:

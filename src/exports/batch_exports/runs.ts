@@ -64,14 +64,15 @@ type Status = (typeof RUN_STATUSES)[number];
  * Returns SQL for the runs of an export that have one of these statuses, none of them `Completed`,
  * from the indexes of the few runs that are unsuccessful or unfinished. It has the columns that
  * lists need to find and sort them.
+ * @param where which runs of the export
  */
-function fewRuns(ofExport: SQL, statuses: Status[]) {
+function fewRuns(ofExport: SQL, statuses: Status[], where: SQL = sql`true`) {
 	const columns = sql`batch_export_id, id, data_interval_start, data_interval_end`;
 	const select = (index: string, condition: SQL, some: Status[]) =>
 		some.length === 0
 			? []
 			: sql`select ${columns} from batch_export_runs indexed by ${sql.identifier(index)}
-				where ${ofExport} and ${condition} and ${inArray(batchExportRuns.status, some)}`;
+				where ${ofExport} and ${condition} and ${inArray(batchExportRuns.status, some)} and ${where}`;
 	const [ended, unfinished] = [true, false].map((has) =>
 		statuses.filter((one) => UNSUCCESSFUL.includes(one) === has),
 	);
@@ -84,10 +85,11 @@ function fewRuns(ofExport: SQL, statuses: Status[]) {
 
 /** Lists runs, newest first. With a filter by time, the newest windows come first. */
 export function list(tenant: Tenant, id: string, page: Page, filters: z.infer<typeof runFilters>) {
-	const { after, before, starts_before } = filters;
+	const { after, before, starts_before, kind } = filters;
 	const asked = new Set(filters.status ?? []);
 	const statuses = asked.size > 0 ? asked : new Set(RUN_STATUSES);
-	const { data_interval_end } = batchExportRuns;
+	const { data_interval_end, backfill_id } = batchExportRuns;
+	const isOfKind = kind && (kind === "backfill" ? isNotNull(backfill_id) : isNull(backfill_id));
 	const ofExport = sql`${eq(batchExportRuns.batch_export_id, rowIdOf(tenant, id))}`;
 	const where = and(
 		ofExport,
@@ -106,7 +108,7 @@ export function list(tenant: Tenant, id: string, page: Page, filters: z.infer<ty
 	if (!statuses.has("Completed")) {
 		const few = matching(page, {
 			id: run_id,
-			from: fewRuns(ofExport, [...statuses]),
+			from: fewRuns(ofExport, [...statuses], isOfKind),
 			where: and(where, or(...ranges)),
 			by: all.by,
 		});
@@ -115,9 +117,12 @@ export function list(tenant: Tenant, id: string, page: Page, filters: z.infer<ty
 		return listWithin(tenant, id, page, { ...all, ...few, where: isFound });
 	}
 	const others = RUN_STATUSES.filter((one) => !statuses.has(one));
-	const hasStatus = others.length > 0 ? not(inList(batchExportRuns.status, others)) : undefined;
+	const isShown = and(
+		others.length > 0 ? not(inList(batchExportRuns.status, others)) : undefined,
+		isOfKind,
+	);
 	if (isByTime) {
-		const parts = ranges.map((range) => and(range, hasStatus));
+		const parts = ranges.map((range) => and(range, isShown));
 		const counts = parts.map((part) => countWhere(batchExportRuns, and(where, part)));
 		return listWithin(tenant, id, page, {
 			...all,
@@ -127,13 +132,12 @@ export function list(tenant: Tenant, id: string, page: Page, filters: z.infer<ty
 		});
 	}
 	const count = countOf(tenant, id, batchExports.runs);
+	const ofStatus =
+		others.length > 0 ? sql`${count} - ${countWhere(fewRuns(ofExport, others), ofExport)}` : count;
 	return listWithin(tenant, id, page, {
 		...all,
-		where: and(where, hasStatus),
-		total:
-			others.length > 0
-				? sql`${count} - ${countWhere(fewRuns(ofExport, others), ofExport)}`
-				: count,
+		where: and(where, isShown),
+		total: isOfKind ? countWhere(batchExportRuns, and(where, isShown)) : ofStatus,
 	});
 }
 

@@ -203,6 +203,7 @@ export const logFilters = z.object({
 
 export const runFilters = z.object({
 	status: choices(RUN_STATUSES).optional(),
+	kind: z.enum(["scheduled", "backfill"]).optional(),
 	after: queryMoment().optional(),
 	before: queryMoment().optional(),
 	starts_before: queryMoment().optional(),

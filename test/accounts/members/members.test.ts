@@ -98,6 +98,17 @@ test("the list can be filtered", async () => {
 		expect(await found(`search=${search}`)).toEqual([ada.uuid]);
 	expect(await found("search=%25x")).toEqual([]);
 	expect(await found("search=")).toHaveLength(2);
+	await db.update(users).set({ is_2fa_enabled: true }).where(eq(users.id, ada.id));
+	for (const filter of [
+		"level=1",
+		"is_2fa_enabled=true",
+		"level=1&is_2fa_enabled=true&search=ulla",
+	])
+		expect(await found(filter)).toEqual([ada.uuid]);
+	for (const filter of ["level=15", "is_2fa_enabled=false"])
+		expect(await found(filter)).toEqual([owner.uuid]);
+	expect(await found("level=8")).toEqual([]);
+	expect((await here("GET", "/members?level=2")).body).toMatchObject({ attr: "level" });
 	const at = "2999-01-01T00:00:00.001Z";
 	await db.update(members).set({ updated_at: at }).where(eq(members.user_id, ada.id));
 	expect(await found(`updated_after=${at}`)).toEqual([]);

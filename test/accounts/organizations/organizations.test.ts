@@ -56,6 +56,7 @@ test("creating an organization makes its creator the owner, with a first project
 		customer_id: null,
 		enforce_2fa: null,
 		keys_must_expire: false,
+		allowed_apps: null,
 		session_idle_minutes: 720,
 		session_max_minutes: 10_080,
 		member_count: "1",

@@ -15,7 +15,7 @@ test("every change writes one entry, with the user, the change and the old value
 	const { body } = await here("GET", "/activity_log/");
 	expect(body.results[0]).toEqual({
 		id: expect.any(String),
-		user: { uuid: owner.uuid, first_name: "Test", email: owner.email },
+		user: { uuid: owner.uuid, first_name: "Test", last_name: "", email: owner.email },
 		activity: "updated",
 		scope: "Organization",
 		item_id: id,
@@ -133,8 +133,12 @@ test("the log can be filtered by each field", async () => {
 	expect(await count(`scope=Project&item_id=${created.id}`)).toBe(1);
 	expect(await count(`user=${admin.uuid}`)).toBe(1);
 	expect(await count(`user=${owner.uuid.toUpperCase()}`)).toBe(2);
+	expect(await count(`email=${admin.email.toUpperCase()}`)).toBe(1);
+	expect(await count("email=nobody@example.com")).toBe(0);
+	await here("DELETE", `/members/${admin.uuid}`);
+	expect(await count(`email=${admin.email}&scope=Organization`)).toBe(1);
 	expect(await count("activity=created")).toBe(1);
-	expect(await count(`after=${between}`)).toBe(1);
+	expect(await count(`after=${between}&scope=Organization`)).toBe(1);
 	expect(await count(`before=${between}`)).toBe(2);
 	expect(await count(`before=${between}&scope=Project&activity=updated`)).toBe(0);
 });

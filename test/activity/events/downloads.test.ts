@@ -7,6 +7,7 @@ import { digest } from "../../../src/auth/keys.ts";
 import { organizationId } from "../../../src/db/organization_ids.ts";
 import { activityLog } from "../../../src/db/schema/activity_log.ts";
 import { personalApiKeys } from "../../../src/db/schema/personal_api_keys.ts";
+import { granted, revoke } from "../../accounts/oauth/support.ts";
 import { RETOTAL } from "../../support/activity.ts";
 import { duckdb } from "../../support/exporting.ts";
 import { call, db, join, keyFor, times, withBatch, world } from "../../support/world.ts";
@@ -351,23 +352,31 @@ describe("a download of several pages", () => {
 		},
 	);
 
+	/** Checks that a download breaks off when `end` runs after its first lines. */
+	async function breaksOff(path: string, key: string, end: () => PromiseLike<unknown>) {
+		const response = await open(path, { key });
+		expect(response.status).toBe(200);
+		const reader = reading(response);
+		let lines = (await reader.read()).value ?? "";
+		await end();
+		await expect(async () => {
+			while (true) {
+				const { done, value } = await reader.read();
+				if (done) return;
+				lines += value;
+			}
+		}).rejects.toThrow();
+		expect(parse(lines).length).toBeLessThan(SIZE);
+	}
+
 	test.each(["feed", "organization", "project"] as const)(
 		"breaks off when the key is revoked midway: %s",
 		async (name) => {
 			const key = await keyFor(home.owner.id);
-			const response = await open(pathsOf(home)[name], { key });
-			expect(response.status).toBe(200);
-			const reader = reading(response);
-			let lines = (await reader.read()).value ?? "";
-			await db.delete(personalApiKeys).where(eq(personalApiKeys.hash, await digest(key)));
-			await expect(async () => {
-				while (true) {
-					const { done, value } = await reader.read();
-					if (done) return;
-					lines += value;
-				}
-			}).rejects.toThrow();
-			expect(parse(lines).length).toBeLessThan(SIZE);
+			const hash = await digest(key);
+			await breaksOff(pathsOf(home)[name], key, () =>
+				db.delete(personalApiKeys).where(eq(personalApiKeys.hash, hash)),
+			);
 		},
 	);
 
@@ -391,6 +400,14 @@ describe("a download of several pages", () => {
 		};
 		await textOf(await open(pathsOf(home).feed, home, LINES, { REQUESTS }));
 		expect(limit.calls).toBe(1);
+	});
+
+	test("breaks off when the access of the app that reads it is ended", async () => {
+		const { client_id, access } = await granted(home, {
+			fields: { scope: "activity_log:read" },
+			choice: { scopes: ["activity_log:read"] },
+		});
+		await breaksOff(pathsOf(home).feed, access, () => revoke(client_id, access));
 	});
 });
 

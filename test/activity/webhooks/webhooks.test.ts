@@ -31,6 +31,7 @@ test("a webhook is added, read, changed and deleted; the log shows neither secre
 		201,
 		{
 			id: expect.any(String),
+			format: "standard",
 			url: URL,
 			types: ["member.*", "domain.verified"],
 			description: "Ours",

@@ -24,28 +24,31 @@ type Open = (
 		/** Signs in with this key. "" opens the page signed out. */
 		key?: string;
 		hasTouch?: boolean;
+		timezoneId?: string;
 	},
 ) => Promise<Page>;
 
 /** Runs tests in a browser; skipped where none is installed. */
 export function inBrowser(name: string, tests: (open: Open) => void) {
 	withBrowser(name, (newPage) => {
-		tests(async (path, { key = inject("console").key, hasTouch = false } = {}) => {
-			const { url, provider } = inject("console");
-			const page = await newPage({
-				viewport: { width: 1280, height: 800 },
-				timezoneId: "UTC",
-				locale: "en-US",
-				hasTouch,
-				permissions: ["clipboard-read", "clipboard-write"],
-			});
-			problems.set(page, problemsOf(page, [url, provider], REJECTIONS));
-			await page.goto(`${url}${path}${key && `#key=${key}`}`);
-			// A key in a link is kept only once the service has accepted it. Nothing is drawn before
-			// that.
-			await page.locator("#console > *").first().waitFor({ state: "attached" });
-			return page;
-		});
+		tests(
+			async (path, { key = inject("console").key, hasTouch = false, timezoneId = "UTC" } = {}) => {
+				const { url, provider } = inject("console");
+				const page = await newPage({
+					viewport: { width: 1280, height: 800 },
+					timezoneId,
+					locale: "en-US",
+					hasTouch,
+					permissions: ["clipboard-read", "clipboard-write"],
+				});
+				problems.set(page, problemsOf(page, [url, provider], REJECTIONS));
+				await page.goto(`${url}${path}${key && `#key=${key}`}`);
+				// A key in a link is kept only once the service has accepted it. Nothing is drawn before
+				// that.
+				await page.locator("#console > *").first().waitFor({ state: "attached" });
+				return page;
+			},
+		);
 	});
 }
 

@@ -1277,6 +1277,41 @@ describe("runs", () => {
 		expect(await ask(`${range}T22:30:00Z`)).toEqual([2, [day(12), day(12)]]);
 	});
 
+	test("are filtered by kind, also together with other filters", async () => {
+		const { here, path, made } = await exporting();
+		const day = (date: number) => `2026-01-0${date}T00:00:00.000Z`;
+		for (const [date, status, backfill_id] of [
+			[1, "Completed", null],
+			[2, "Failed", null],
+			[3, "Completed", v7()],
+			[4, "Failed", v7()],
+			[5, "Failed", v7()],
+		] as const)
+			await run(made.id, {
+				...LEASED,
+				...{ status, backfill_id, finished_at: day(9) },
+				...{ data_interval_start: day(date), data_interval_end: day(date + 1) },
+			});
+		const ask = async (query: string) => {
+			const { count, results } = (await here("GET", `${path}/runs?${query}`)).body;
+			const days = results.map((run: { data_interval_start: string }) =>
+				Number(run.data_interval_start.slice(8, 10)),
+			);
+			return [count, days.sort()];
+		};
+		expect(await ask("kind=scheduled")).toEqual([2, [1, 2]]);
+		expect(await ask("kind=backfill")).toEqual([3, [3, 4, 5]]);
+		expect(await ask("kind=backfill&limit=1&offset=1")).toEqual([3, [4]]);
+		expect(await ask("kind=backfill&status=Failed")).toEqual([2, [4, 5]]);
+		expect(await ask("kind=scheduled&status=Completed")).toEqual([1, [1]]);
+		expect(await ask("kind=backfill&after=2026-01-05T00:00:00Z")).toEqual([1, [5]]);
+		expect(await ask("kind=scheduled&starts_before=2026-01-02T00:00:00Z")).toEqual([1, [1]]);
+		expect(await here("GET", `${path}/runs?kind=other`)).toMatchObject({
+			status: 400,
+			body: { attr: "kind" },
+		});
+	});
+
 	test("a run can be cancelled once, and then retried", async () => {
 		const { here, path, made } = await exporting();
 		const id = await run(made.id, { ...LEASED, status: "Running", latest_error: "Oops" });

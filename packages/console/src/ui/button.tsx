@@ -48,6 +48,9 @@ export const SecondaryButton = (button: Look) => <Button class="secondary outlin
 /** A button in a row of a list or beside a text. */
 export const SmallButton = (button: Look) => <Button class="secondary outline small" {...button} />;
 
+/** A button in a menu of a row. */
+export const PlainButton = (button: Look) => <Button class="plain" {...button} />;
+
 /** A link to another page that looks like the page's main button. */
 export const LinkButton = ({ href, children }: { href: string; children: string }) => (
 	<a class="button" href={href}>

@@ -2,6 +2,7 @@ import { signal } from "@preact/signals";
 import { X } from "lucide";
 import type { ComponentChildren, RefObject } from "preact";
 import { useId, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { openerOf } from "../focus.ts";
 import { SecondaryButton } from "./button.tsx";
 import { dialogs, Notes } from "./feedback.tsx";
 import { Icon } from "./icon.tsx";
@@ -12,17 +13,6 @@ import { hasUnsaved, watchForms } from "./unsaved.ts";
  */
 const FIRST =
 	"form :is(input:not([type=hidden], [type=radio]:not(:checked)), select, textarea, .buttons > button)";
-
-/** Returns the button that opens the parent of an element, such as a closed menu. */
-function openerOf(element: Element) {
-	for (let around: Element | null = element; around; around = around.parentElement) {
-		const opener = document.querySelector<HTMLElement>(
-			`[aria-controls="${CSS.escape(around.id)}"]`,
-		);
-		if (around.id && opener?.checkVisibility()) return opener;
-	}
-	return undefined;
-}
 
 /** Opens the dialog and sets the focus; closes it and restores the focus when it is removed. */
 function useModal(ref: RefObject<HTMLDialogElement | null>, id: string) {

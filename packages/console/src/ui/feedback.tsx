@@ -1,6 +1,7 @@
 import { signal } from "@preact/signals";
 import { X } from "lucide";
 import type { ComponentChildren } from "preact";
+import { useEffect, useState } from "preact/hooks";
 import { TenantryError } from "tenantry-client";
 import type { Loaded } from "../load.ts";
 import { Icon } from "./icon.tsx";
@@ -31,13 +32,40 @@ export const say = (text: string) => show(text, false);
 /** Shows a note about a problem that isn't an error of a call. */
 export const warn = (text: string) => show(text, true);
 
+/** Returns the message of a 429 for people. Its detail says how long to wait. */
+function wordsOfLimit(detail: string) {
+	const [, seconds] = /available in (\d+) second/.exec(detail) ?? [];
+	return seconds === undefined ? detail : `Too many requests. Try again in ${seconds} seconds.`;
+}
+
 /** Returns the message of an error, with the id of the request for internal errors. */
 export function wordsOf(error: unknown) {
 	if (!(error instanceof TenantryError))
 		return error instanceof Error ? error.message : String(error);
 	if (error.status === 0) return "Can't reach the service. Check your connection.";
 	const { status, detail, requestId } = error;
+	if (status === 429) return wordsOfLimit(detail);
 	return status >= 500 && requestId ? `${detail} (request ${requestId})` : detail;
+}
+
+/** The message of an error. If it says how long to wait, it counts down. */
+export function Words({ text }: { text: string }) {
+	const [start] = useState(Date.now);
+	const [now, setNow] = useState(start);
+	const [words = "", seconds] = /^(.*Try again in )(\d+) seconds\.$/.exec(text)?.slice(1) ?? [];
+	const left = Math.ceil(Number(seconds) - (now - start) / 1000);
+	useEffect(() => {
+		if (!(left > 0)) return;
+		const timer = setTimeout(() => setNow(Date.now()), 1000);
+		return () => clearTimeout(timer);
+	}, [left]);
+	if (seconds === undefined) return <>{text}</>;
+	// Screen readers would announce each second.
+	return (
+		<span aria-live="off">
+			{left > 0 ? `${words}${left} ${left === 1 ? "second" : "seconds"}.` : "Try again now."}
+		</span>
+	);
 }
 
 /** Runs an action, and shows its error as a note. Returns whether it succeeded. */
@@ -49,6 +77,25 @@ export async function attempt(work: () => unknown) {
 		show(wordsOf(error), true);
 		return false;
 	}
+}
+
+/**
+ * Runs an action for one row after another. If some fail, the others are still done.
+ * @throws {Error} which names those that failed; the error itself if there is only one row
+ */
+export async function forEachRow<T>(
+	rows: readonly T[],
+	nameOf: (row: T) => string,
+	work: (row: T) => Promise<unknown>,
+) {
+	const failed: string[] = [];
+	for (const row of rows)
+		await work(row).catch((error: unknown) => {
+			if (rows.length === 1) throw error;
+			failed.push(`${nameOf(row)}: ${wordsOf(error)}`);
+		});
+	if (failed.length > 0)
+		throw new Error(`${failed.length} of ${rows.length} failed. ${failed.join(" ")}`);
 }
 
 /** The ids of open dialogs, topmost last. */
@@ -64,7 +111,9 @@ export const Notes = ({ dialog }: { dialog?: string }) => (
 		{dialogs.value.at(-1) === dialog &&
 			notes.value.map((note) => (
 				<div key={note.id} class={note.isError ? "note bad" : "note"}>
-					<span>{note.text}</span>
+					<span>
+						<Words text={note.text} />
+					</span>
 					<button type="button" class="plain" aria-label="Dismiss" onClick={() => remove(note)}>
 						<Icon of={X} />
 					</button>
@@ -75,7 +124,9 @@ export const Notes = ({ dialog }: { dialog?: string }) => (
 
 export const Problem = ({ error, retry }: { error: unknown; retry?: (() => void) | undefined }) => (
 	<div class="problem" role="alert">
-		<p>{wordsOf(error)}</p>
+		<p>
+			<Words key={wordsOf(error)} text={wordsOf(error)} />
+		</p>
 		{retry && (
 			<button type="button" class="secondary" onClick={retry}>
 				Try again

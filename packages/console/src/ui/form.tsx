@@ -10,7 +10,7 @@ import { useContext, useId, useRef, useState } from "preact/hooks";
 import { TenantryError } from "tenantry-client";
 import { SecondaryButton } from "./button.tsx";
 import { Dialog } from "./dialog.tsx";
-import { wordsOf } from "./feedback.tsx";
+import { Words, wordsOf } from "./feedback.tsx";
 import { useUnsaved } from "./unsaved.ts";
 
 /** Returns an error of the page itself, which is shown next to a field, or above the buttons. */
@@ -178,7 +178,7 @@ export function Form({
 				{children}
 			</Wrong.Provider>
 			<div class="form-problem" role="alert">
-				{problem}
+				<Words key={problem} text={problem} />
 			</div>
 			<Buttons {...buttons} others={others} isBusy={isBusy} />
 		</form>

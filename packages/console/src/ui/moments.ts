@@ -1,10 +1,11 @@
-/** Conversions for `<input type="datetime-local">`, which has local times. */
+/** Conversions for `<input type="datetime-local">`, which has times without a zone. */
+import { isUtc } from "./zone.ts";
 
 const MINUTE_MS = 60_000;
 
 /** Converts a time to the value of an input. */
 export function toLocal(at: number) {
-	const zone = new Date(at).getTimezoneOffset() * MINUTE_MS;
+	const zone = isUtc ? 0 : new Date(at).getTimezoneOffset() * MINUTE_MS;
 	return new Date(at - zone).toISOString().slice(0, 16);
 }
 
@@ -16,5 +17,5 @@ export function toLocal(at: number) {
 export function fromLocal(value: string, meant?: number) {
 	if (!value) return null;
 	const isMeant = meant !== undefined && toLocal(meant) === value;
-	return new Date(isMeant ? meant : value).toISOString();
+	return new Date(isMeant ? meant : isUtc ? `${value}Z` : value).toISOString();
 }

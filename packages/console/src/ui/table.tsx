@@ -1,5 +1,5 @@
 import type { ComponentChildren } from "preact";
-import { useRef } from "preact/hooks";
+import { useRef, useState } from "preact/hooks";
 import type { List } from "../load.ts";
 import { useQuery } from "../load.ts";
 import { Empty, Loading, Problem } from "./feedback.tsx";
@@ -10,6 +10,8 @@ export type Column<T> = {
 	cell: (row: T) => ComponentChildren;
 	/** Whether the heading is only for screen readers. */
 	isHidden?: boolean;
+	/** What the heading has beside the title. */
+	heading?: ComponentChildren;
 	/** For numbers and buttons. */
 	align?: "end";
 };
@@ -26,6 +28,15 @@ type Shown<T> = Omit<List<T>, "refresh">;
 
 type Identified = { id: string | number };
 
+/** Choosing several rows of a page, for actions on all of them. */
+export type Choosing<T> = {
+	/** The name of a row. */
+	nameOf: (row: T) => string;
+	mayChoose: (row: T) => boolean;
+	/** The buttons for the chosen rows. */
+	actions: (rows: T[]) => ComponentChildren;
+};
+
 type TableProps<T> = {
 	list: Shown<T>;
 	/** The name of the list, such as "Members". */
@@ -35,7 +46,39 @@ type TableProps<T> = {
 	notFound?: string | false | undefined;
 	/** Shown instead of a table that has no rows without filters either. */
 	empty?: ComponentChildren;
+	choosing?: Choosing<T> | undefined;
 };
+
+/** Returns a column that chooses rows, and the chosen ones among these rows. */
+function useChosen<T extends Identified>(rows: readonly T[], choosing: Choosing<T> | undefined) {
+	const [ids, setIds] = useState<ReadonlySet<T["id"]>>(new Set());
+	if (!choosing) return { column: [], chosen: [] };
+	const possible = rows.filter(choosing.mayChoose);
+	const chosen = possible.filter(({ id }) => ids.has(id));
+	const box = (label: string, isChecked: boolean, some: readonly T[]) => (
+		<input
+			type="checkbox"
+			aria-label={label}
+			checked={isChecked}
+			onChange={({ currentTarget: { checked } }) => {
+				const next = new Set(ids);
+				for (const { id } of some) {
+					if (checked) next.add(id);
+					else next.delete(id);
+				}
+				setIds(next);
+			}}
+		/>
+	);
+	const column: Column<T> = {
+		title: "Choose",
+		isHidden: true,
+		heading: possible.length > 0 && box("Choose all", chosen.length === possible.length, possible),
+		cell: (row) =>
+			choosing.mayChoose(row) && box(`Choose ${choosing.nameOf(row)}`, ids.has(row.id), [row]),
+	};
+	return { column: [column], chosen };
+}
 
 // biome-ignore-start lint/a11y/noRedundantRoles: as cards, the elements would lose their roles
 const Rows = <T extends Identified>({
@@ -47,9 +90,10 @@ const Rows = <T extends Identified>({
 	<table role="table" aria-label={label} aria-busy={isLoading}>
 		<thead role="rowgroup">
 			<tr role="row">
-				{columns.map(({ title, isHidden, align }) => (
+				{columns.map(({ title, isHidden, heading, align }) => (
 					<th key={title} role="columnheader" scope="col" data-align={align}>
 						<span class={isHidden ? "unseen" : undefined}>{title}</span>
+						{heading}
 					</th>
 				))}
 			</tr>
@@ -85,6 +129,7 @@ export function Table<T extends Identified>({
 	columns,
 	notFound,
 	empty,
+	choosing,
 }: TableProps<T>) {
 	const text = notFound ? (
 		<Empty title={`No ${label.toLowerCase()} found`}>{notFound}</Empty>
@@ -94,13 +139,25 @@ export function Table<T extends Identified>({
 	/** The text for the loaded rows. `text` may already be about filters that are still loading. */
 	const shown = useRef(text);
 	if (!list.isLoading) shown.current = text;
+	const { column, chosen } = useChosen(list.data?.results ?? [], choosing);
 	if (list.error && !list.data) return <Problem error={list.error} retry={list.reload} />;
 	if (!list.data) return <Loading />;
 	if (list.data.results.length === 0 && list.offset === 0) return <>{shown.current}</>;
 	return (
 		<>
 			{list.error && <Problem error={list.error} retry={list.reload} />}
-			<Rows rows={list.data.results} isLoading={list.isLoading} label={label} columns={columns} />
+			{choosing && chosen.length > 0 && (
+				<div class="row">
+					<span role="status">{formatNumber(chosen.length)} chosen</span>
+					{choosing.actions(chosen)}
+				</div>
+			)}
+			<Rows
+				rows={list.data.results}
+				isLoading={list.isLoading}
+				label={label}
+				columns={[...column, ...columns]}
+			/>
 			{list.parameter && <Pager list={list} label={label} parameter={list.parameter} />}
 		</>
 	);

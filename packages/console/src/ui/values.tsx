@@ -1,8 +1,8 @@
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import { SmallButton } from "./button.tsx";
+import { TIME } from "./zone.ts";
 
-const LOCAL = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
 const AGO = new Intl.RelativeTimeFormat(undefined, { numeric: "auto" });
 
 const UNITS = [
@@ -19,7 +19,7 @@ function relative(date: Date) {
 }
 
 /**
- * A time in the user's time zone, with UTC in the tooltip; "–" if there is none.
+ * A time in the zone of the console, with UTC in the tooltip; "–" if there is none.
  * @param isRelative shows "3 hours ago", with both times in the tooltip
  */
 export function Time({
@@ -32,7 +32,7 @@ export function Time({
 	if (!value) return <>–</>;
 	const date = new Date(value);
 	const utc = `${date.toISOString().slice(0, 19).replace("T", " ")} UTC`;
-	const local = LOCAL.format(date);
+	const local = TIME.format(date);
 	return (
 		<time dateTime={value} title={isRelative ? `${local} (${utc})` : utc}>
 			{isRelative ? relative(date) : local}

@@ -5,6 +5,7 @@ import { v7 } from "uuid";
 import { scimRequests } from "../../../db/schema/scim.ts";
 import type { App } from "../../../env.ts";
 import { logWarning } from "../../../lib/log.ts";
+import { shorten } from "../../../lib/shorten.ts";
 
 /** How many requests are kept for each domain, and how much of each text. */
 const MAX_REQUESTS = 200;
@@ -23,7 +24,7 @@ function shown(text: string | undefined) {
 	} catch {
 		json = "(not JSON)";
 	}
-	return json.length > MAX_CHARACTERS ? `${json.slice(0, MAX_CHARACTERS).toWellFormed()}…` : json;
+	return shorten(json, MAX_CHARACTERS);
 }
 
 type Row = Omit<typeof scimRequests.$inferInsert, "id">;

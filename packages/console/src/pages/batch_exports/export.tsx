@@ -7,8 +7,10 @@ import { usePolling } from "../../polling.ts";
 import { api } from "../../session.ts";
 import { SecondaryButton } from "../../ui/button.tsx";
 import { confirm } from "../../ui/dialog.tsx";
-import { Problem, Show, say } from "../../ui/feedback.tsx";
-import { PageView, Tabs } from "../../ui/page.tsx";
+import { say } from "../../ui/feedback.tsx";
+import { LoadedPage, PageView, Tabs } from "../../ui/page.tsx";
+import { nameOf, Time } from "../../ui/values.tsx";
+import { ObjectActivity } from "../events/object_activity.tsx";
 import { Backfills } from "./backfills.tsx";
 import { BUSY_MS, IDLE_MS } from "./intervals.ts";
 import { ExportLog } from "./log.tsx";
@@ -29,11 +31,14 @@ import { Unpause } from "./unpause.tsx";
 const Settings = lazy(() => import("./settings.tsx"));
 const Metrics = lazy(() => import("./metrics.tsx"));
 
+const Activity = ({ of }: Opened) => <ObjectActivity scope="BatchExport" id={of.id} />;
+
 const TABS = [
 	["", "Runs", Runs],
 	["backfills", "Backfills", Backfills],
 	["log", "Log", ExportLog],
 	["metrics", "Metrics", Metrics],
+	["activity", "Activity", Activity],
 	["settings", "Settings", Settings],
 ] as const;
 
@@ -58,7 +63,36 @@ async function pause({ of, at, reload }: Opened) {
 	say("The export is paused.");
 }
 
-function Head({ of, path, isFirst }: Opened & { isFirst: boolean }) {
+/** Who paused the export, or why the service did. */
+function Paused({ of, at }: Pick<Opened, "of" | "at">) {
+	const loaded = useLoad(
+		(signal) =>
+			api.activityLog.list(
+				{
+					organization: at.organization,
+					scope: "BatchExport",
+					item_id: of.id,
+					activity: "paused",
+					limit: 1,
+				},
+				{ signal },
+			),
+		[of.id, of.last_paused_at],
+	);
+	const [entry] = loaded.data?.results ?? [];
+	if (!entry) return null;
+	const { user, detail } = entry;
+	return (
+		<p>
+			Paused <Time value={of.last_paused_at} isRelative />{" "}
+			{user
+				? `by ${nameOf(user)}.`
+				: `by the service: ${detail.trigger?.reason ?? "its last runs failed."}`}
+		</p>
+	);
+}
+
+function Head({ of, at, path, isFirst }: Opened & { isFirst: boolean }) {
 	const { organization } = useOrganization();
 	const project = organization.teams.find(({ id }) => id === of.team_id);
 	const place = placeOf(of.destination);
@@ -77,6 +111,7 @@ function Head({ of, path, isFirst }: Opened & { isFirst: boolean }) {
 				</span>
 			</p>
 			<Squares of={of} path={path} />
+			{of.paused && <Paused of={of} at={at} />}
 			{failure && !isFirst && (
 				<div class="problem export-failure">
 					<p>
@@ -135,17 +170,11 @@ export default function ExportPage() {
 	const at = { organization: organization.id, id };
 	const loaded = useLoad((signal) => api.batchExports.get(at, { signal }), Object.values(at));
 	const { reload, refresh } = loaded;
-	if (loaded.error && !loaded.data)
-		return (
-			<PageView title="Batch export" above={[[to("batch_exports"), "Batch exports"]]}>
-				<Problem error={loaded.error} retry={reload} />
-			</PageView>
-		);
 	return (
-		<Show of={loaded}>
+		<LoadedPage of={loaded} title="Batch export" above={[[to("batch_exports"), "Batch exports"]]}>
 			{(of) => (
 				<Export opened={{ of, at, path: to(`batch_exports/${id}`), reload, refresh }} tab={tab} />
 			)}
-		</Show>
+		</LoadedPage>
 	);
 }

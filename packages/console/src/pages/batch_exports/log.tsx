@@ -8,6 +8,7 @@ import { SecondaryButton } from "../../ui/button.tsx";
 import { Empty, Loading, Problem } from "../../ui/feedback.tsx";
 import { Filter, Filters, Search } from "../../ui/filters.tsx";
 import { Badge, type Mood } from "../../ui/values.tsx";
+import { TIME_WITH_SECONDS } from "../../ui/zone.ts";
 import { BUSY_MS } from "./intervals.ts";
 import type { Opened } from "./states.tsx";
 
@@ -108,15 +109,13 @@ function useLog(read: Read, filters: Omit<LogFilters, "limit">, inputs: readonly
 	};
 }
 
-const CLOCK = new Intl.DateTimeFormat(undefined, { dateStyle: "short", timeStyle: "medium" });
-
 const Line = ({ entry, path }: { entry: Entry; path: string | undefined }) => (
 	<li class={`export-log-line ${MOODS[entry.level]}`}>
 		<time
 			dateTime={entry.timestamp}
 			title={`${entry.timestamp.slice(0, 23).replace("T", " ")} UTC`}
 		>
-			{CLOCK.format(new Date(entry.timestamp))}
+			{TIME_WITH_SECONDS.format(new Date(entry.timestamp))}
 		</time>
 		<Badge mood={MOODS[entry.level]}>{entry.level.toLowerCase()}</Badge>
 		<span class="export-log-message">

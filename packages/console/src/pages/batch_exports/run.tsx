@@ -15,6 +15,7 @@ import {
 	duration,
 	hasEnded,
 	hasFailed,
+	Kind,
 	lengthOf,
 	RunState,
 	sayWindow,
@@ -34,6 +35,7 @@ const RunFacts = ({ run }: { run: BatchExportRun }) => (
 		<Facts
 			rows={[
 				["State", <RunState key="state" status={run.status} />],
+				["Kind", <Kind key="kind" run={run} />],
 				["Window (UTC)", <WindowInUtc key="window" run={run} />],
 				["Rows", <Rows key="rows" run={run} />],
 				["Duration", duration(lengthOf(run))],

@@ -4,7 +4,7 @@ import { useOrganization } from "../../organization.tsx";
 import { usePolling } from "../../polling.ts";
 import { api } from "../../session.ts";
 import { Empty } from "../../ui/feedback.tsx";
-import { Filter, Filters } from "../../ui/filters.tsx";
+import { Filter, Filters, MomentFilter } from "../../ui/filters.tsx";
 import { buttons, type Column, Table } from "../../ui/table.tsx";
 import { Count, Time } from "../../ui/values.tsx";
 import { BUSY_MS, IDLE_MS } from "./intervals.ts";
@@ -13,6 +13,7 @@ import type { Opened } from "./states.tsx";
 import {
 	duration,
 	hasEnded,
+	Kind,
 	lengthOf,
 	RUN_FILTER,
 	RunState,
@@ -20,6 +21,15 @@ import {
 	Window,
 } from "./states.tsx";
 import { Timeline } from "./timeline.tsx";
+
+const KINDS = [
+	["", "Scheduled and backfills"],
+	["scheduled", "Scheduled"],
+	["backfill", "Backfills"],
+] as const;
+
+const kindOf = (value: string | undefined) =>
+	KINDS.map(([kind]) => kind).find((kind) => kind === value) || undefined;
 
 const statusOf = (value: string | undefined) =>
 	RUN_FILTER.map(([status]) => status).find((status) => status === value) || undefined;
@@ -65,6 +75,7 @@ const columnsOf = (path: string, longest: number, reload: () => void): Column<Ba
 			</>
 		),
 	},
+	{ title: "Kind", cell: (run) => <Kind run={run} /> },
 	{ title: "State", cell: (run) => <RunState status={run.status} /> },
 	{ title: "Rows", align: "end", cell: (run) => <Rows run={run} /> },
 	{ title: "Duration", align: "end", cell: (run) => <Took run={run} longest={longest} /> },
@@ -82,10 +93,16 @@ const columnsOf = (path: string, longest: number, reload: () => void): Column<Ba
 export function Runs({ of, path, reload }: Opened) {
 	const { at } = useOrganization();
 	const [query] = useQuery();
-	const status = statusOf(query.status);
+	const filters = {
+		status: statusOf(query.status),
+		kind: kindOf(query.kind),
+		after: query.after || undefined,
+		starts_before: query.starts_before || undefined,
+	};
 	const list = useList(
-		(page, signal) => api.batchExports.listRuns({ ...at, id: of.id, ...page, status }, { signal }),
-		[of.id, status],
+		(page, signal) =>
+			api.batchExports.listRuns({ ...at, id: of.id, ...page, ...filters }, { signal }),
+		[of.id, ...Object.values(filters)],
 	);
 	const runs = list.data?.results ?? [];
 	const isBusy = runs.some((run) => !hasEnded(run));
@@ -102,14 +119,17 @@ export function Runs({ of, path, reload }: Opened) {
 			)}
 			<Filters>
 				<Filter name="status" label="State" options={RUN_FILTER} />
+				<Filter name="kind" label="Kind" options={KINDS} />
+				<MomentFilter name="after" label="Windows from" />
+				<MomentFilter name="starts_before" label="to" />
 			</Filters>
 			<Table
 				list={list}
 				label="Runs"
 				columns={columnsOf(path, longest, reloadAll)}
 				empty={
-					status ? (
-						<Empty title="No runs found" />
+					Object.values(filters).some((value) => value) ? (
+						<Empty title="No runs found">No run matches the filters.</Empty>
 					) : (
 						<Empty title="No runs yet">
 							<p>

@@ -1,8 +1,10 @@
 /** Names and colours of runs and exports. */
+import { Fragment } from "preact";
 import type { BatchExport, BatchExportRun } from "tenantry-client";
 import type { Reloading } from "../../load.ts";
 import { Badge, type Mood } from "../../ui/values.tsx";
-import { boundaryBefore, LENGTHS } from "./windows.ts";
+import { TIME } from "../../ui/zone.ts";
+import { boundaryBefore, LENGTHS, windowsIn } from "./windows.ts";
 
 /** The export of a page, with the functions that load it again. */
 export type Opened = {
@@ -49,17 +51,20 @@ export const hasEnded = ({ finished_at }: BatchExportRun) => finished_at !== nul
 export const hasFailed = ({ status }: BatchExportRun) =>
 	status === "Failed" || status === "FailedRetryable";
 
-const WINDOW_DATE = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
-
-/** Formats the window of a run in the user's time zone. */
+/** Formats the window of a run in the zone of the console. */
 export const sayWindow = ({ data_interval_start, data_interval_end }: BatchExportRun) =>
-	WINDOW_DATE.formatRange(new Date(data_interval_start), new Date(data_interval_end));
+	TIME.formatRange(new Date(data_interval_start), new Date(data_interval_end));
 
-/** Formats a range in the user's time zone. */
+/** Formats a range in the zone of the console. */
 export const sayRange = ({ start, end }: { start: number; end: number }) =>
-	WINDOW_DATE.formatRange(new Date(start), new Date(end));
+	TIME.formatRange(new Date(start), new Date(end));
 
 const utc = (moment: string) => moment.slice(0, 16).replace("T", " ");
+
+/** Whether a run is of the schedule or of a backfill. */
+export const Kind = ({ run }: { run: BatchExportRun }) => (
+	<span class="nowrap">{run.backfill_id === null ? "Scheduled" : "Backfill"}</span>
+);
 
 export const Window = ({ run }: { run: BatchExportRun }) => (
 	<span title={`${utc(run.data_interval_start)} to ${utc(run.data_interval_end)} UTC`}>
@@ -73,25 +78,45 @@ export const WindowInUtc = ({ run }: { run: BatchExportRun }) => (
 	</>
 );
 
+/** Returns how many windows lie between a scheduled run and the next one. */
+function missingBefore(of: BatchExport, run: BatchExportRun, earlier: BatchExportRun | undefined) {
+	if (run.backfill_id !== null || !earlier || earlier.backfill_id !== null) return 0;
+	const [start, end] = [earlier.data_interval_end, run.data_interval_start].map(Date.parse);
+	return windowsIn(of.interval, start ?? 0, end ?? 0);
+}
+
+/** The latest runs, and holes where scheduled windows have none. */
 export function Squares({ of, path }: { of: BatchExport; path: string }) {
 	if (of.latest_runs.length === 0) return <span class="soft nowrap">No runs yet</span>;
+	const runs = [...of.latest_runs].reverse();
 	return (
 		<ul class="squares" aria-label="Latest runs, newest last">
-			{[...of.latest_runs].reverse().map((run) => {
+			{runs.map((run, i) => {
 				const [words, mood, mark] = RUNS[run.status];
+				const kind = run.backfill_id === null ? "" : ", backfill";
+				const missing = missingBefore(of, run, runs[i - 1]);
+				const gap = `No run for ${windows(missing)} before ${sayWindow(run)}`;
 				return (
-					<li key={run.id}>
-						<a
-							class={`square ${mood}`}
-							href={`${path}/runs/${run.id}`}
-							title={`${words}: ${sayWindow(run)}`}
-						>
-							<span aria-hidden="true">{mark}</span>
-							<span class="unseen">
-								{words}: {sayWindow(run)}
-							</span>
-						</a>
-					</li>
+					<Fragment key={run.id}>
+						{missing > 0 && (
+							<li class="square hole" title={gap}>
+								<span class="unseen">{gap}</span>
+							</li>
+						)}
+						<li>
+							<a
+								class={`square ${mood}`}
+								href={`${path}/runs/${run.id}`}
+								title={`${words}${kind}: ${sayWindow(run)}`}
+							>
+								<span aria-hidden="true">{mark}</span>
+								<span class="unseen">
+									{words}
+									{kind}: {sayWindow(run)}
+								</span>
+							</a>
+						</li>
+					</Fragment>
 				);
 			})}
 		</ul>

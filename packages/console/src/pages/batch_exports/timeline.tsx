@@ -46,7 +46,6 @@ type Loaded = {
 	range: Range;
 	/** The part of the range whose runs are all loaded. */
 	known: Range;
-	place: string;
 	runs: BatchExportRun[];
 	old: BatchExportRange[];
 	/** Whether the oldest ones are missing. */
@@ -54,10 +53,10 @@ type Loaded = {
 };
 
 /**
- * Loads the runs of a range, and finds the gaps between them. Until then, keeps showing the
- * previous range.
+ * Loads the runs of a range, and finds the gaps between them. Until then, shows the part of the
+ * range that is known from the previous one.
  */
-function useLanes({ of, fresh }: Shown, { start, end, place }: ReturnType<typeof useRange>) {
+function useLanes({ of, fresh }: Shown, { start, end }: ReturnType<typeof useRange>) {
 	const { at } = useOrganization();
 	const reachesNow = end > Date.now();
 	const loaded = useLoad(
@@ -79,7 +78,7 @@ function useLanes({ of, fresh }: Shown, { start, end, place }: ReturnType<typeof
 			]);
 			const isPart = next !== null;
 			const known = knownOf({ start, end }, runs, isPart);
-			return { id: of.id, range: { start, end }, place, known, runs, old, isPart };
+			return { id: of.id, range: { start, end }, known, runs, old, isPart };
 		},
 		[of.id, of.interval, start, end],
 	);
@@ -92,8 +91,13 @@ function useLanes({ of, fresh }: Shown, { start, end, place }: ReturnType<typeof
 		if (!shown) return NOT_LOADED;
 		const byId = new Map<string, BatchExportRun>(shown.runs.map((run) => [run.id, run]));
 		for (const run of fresh) if (run.batch_export === of.id) byId.set(run.id, run);
-		return lanesOf(of, [...byId.values()], shown.old, shown.known, Date.now());
-	}, [shown, fresh, of]);
+		const known = {
+			start: Math.max(start, shown.known.start),
+			end: Math.min(end, shown.known.end),
+		};
+		if (known.start > known.end) return NOT_LOADED;
+		return lanesOf(of, [...byId.values()], shown.old, known, Date.now());
+	}, [shown, fresh, of, start, end]);
 	const isLoaded = shown?.range.start === start && shown.range.end === end;
 	return { lanes, shown, isLoaded, error, reload };
 }
@@ -126,7 +130,6 @@ export function Timeline({ of, path, fresh }: Shown) {
 	const chosen = useRange(of.interval, now);
 	const { start, end } = chosen;
 	const { lanes, shown, isLoaded, error, reload } = useLanes({ of, path, fresh }, chosen);
-	const { range, place } = shown ?? { range: chosen, place: chosen.place };
 	const move = (until: number) => {
 		attention.forget();
 		change({ until: until < now ? iso(until) : undefined, window: undefined });
@@ -143,15 +146,15 @@ export function Timeline({ of, path, fresh }: Shown) {
 				<SpanFilter interval={of.interval} />
 				{button("Earlier", start - length)}
 				{button("Later", 2 * end - start - length, end > now)}
-				<span class="timeline-range">{sayRange(range)}</span>
+				<span class="timeline-range">{sayRange(chosen)}</span>
 			</div>
 			{error && <Problem error={error} retry={reload} />}
 			<Drawing
 				of={of}
 				path={path}
 				lanes={lanes}
-				range={range}
-				place={place}
+				range={{ start, end }}
+				place={chosen.place}
 				isLoaded={shown !== undefined}
 				length={length}
 				now={now}
@@ -160,7 +163,7 @@ export function Timeline({ of, path, fresh }: Shown) {
 			<Detail lanes={lanes} of={of} path={path} now={now} attention={attention} />
 			{shown && (
 				<>
-					<Legend lanes={lanes} of={of} now={now} isNow={now < range.end} />
+					<Legend lanes={lanes} of={of} now={now} isNow={now < end} />
 					<Summary lanes={lanes} />
 					{shown.isPart && (
 						<p>

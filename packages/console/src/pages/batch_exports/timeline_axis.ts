@@ -1,4 +1,5 @@
-/** The time axis of the timeline, with ticks at hours and days in the user's time zone. */
+/** The time axis of the timeline, with ticks at hours and days in the zone of the console. */
+import { isUtc, ZONE } from "../../ui/zone.ts";
 import type { Range } from "./timeline_lanes.ts";
 
 /** @property isDay whether the tick is a midnight between ticks at hours */
@@ -11,16 +12,17 @@ const DAYS = [1, 2, 7, 14, 28, 91];
 const MINUTE_MS = 60_000;
 const DAY_MINUTES = 1440;
 
-const HOUR = new Intl.DateTimeFormat(undefined, { hour: "numeric" });
-const CLOCK = new Intl.DateTimeFormat(undefined, { timeStyle: "short" });
-const DAY = new Intl.DateTimeFormat(undefined, { month: "short", day: "numeric" });
+const HOUR = new Intl.DateTimeFormat(undefined, { hour: "numeric", ...ZONE });
+const CLOCK = new Intl.DateTimeFormat(undefined, { timeStyle: "short", ...ZONE });
+const DAY = new Intl.DateTimeFormat(undefined, { month: "short", day: "numeric", ...ZONE });
 
 /**
- * Returns a time in the user's time zone, so that ticks are at the same local times on days of 23
- * or 25 hours.
+ * Returns a time in the zone of the console, so that ticks are at the same local times on days of
+ * 23 or 25 hours.
  */
 const local = (start: number, days: number, minutes: number) => {
 	const first = new Date(start);
+	if (isUtc) return first.setUTCHours(24 * days, minutes, 0, 0);
 	return new Date(
 		first.getFullYear(),
 		first.getMonth(),
@@ -40,10 +42,12 @@ function withinDays({ start, end }: Range, step: number) {
 	return [...new Set(moments)];
 }
 
+const dayOf = (date: Date) => (isUtc ? date.getUTCDay() : date.getDay());
+
 /** Returns midnights, every `step` days. Steps of weeks start on a Monday. */
 function ofDays({ start, end }: Range, step: number) {
 	const days = Math.ceil((end - start) / MINUTE_MS / DAY_MINUTES) + 1;
-	const first = step % 7 === 0 ? -((new Date(start).getDay() + 6) % 7) : 0;
+	const first = step % 7 === 0 ? -((dayOf(new Date(start)) + 6) % 7) : 0;
 	return Array.from({ length: Math.ceil((days - first) / step) + 1 }, (_, i) =>
 		local(start, first + i * step, 0),
 	);
@@ -59,7 +63,7 @@ export function ticksOf(range: Range, count: number): Tick[] {
 		.filter((at) => at >= range.start && at <= range.end)
 		.map((at) => {
 			const date = new Date(at);
-			const isMidnight = date.getHours() === 0 && date.getMinutes() === 0;
+			const isMidnight = local(at, 0, 0) === at;
 			const clock = date.getMinutes() === 0 ? HOUR : CLOCK;
 			const words = (isMidnight || !step ? DAY : clock).format(date);
 			return { at, words, isDay: isMidnight && step !== undefined };

@@ -1,6 +1,7 @@
 /** The summary, the legend and the description of the selected entry. */
 import type { ComponentChildren } from "preact";
 import type { BatchExport, BatchExportRun } from "tenantry-client";
+import { useQuery } from "../../load.ts";
 import {
 	duration,
 	hasEnded,
@@ -172,6 +173,7 @@ export function Detail({
 	now: number;
 	attention: Attention;
 }) {
+	const [, change] = useQuery();
 	const entry = lanes.flatMap(({ entries }) => entries).find(({ key }) => key === active.value);
 	if (!entry)
 		return (
@@ -189,6 +191,21 @@ export function Detail({
 			{entry.kind === "gap" && <GapDetail entry={entry} link={link} />}
 			{entry.kind === "range" && <RangeDetail entry={entry} link={link} />}
 			{entry.kind === "run" && <RunDetail entry={entry} of={of} now={now} link={link} />}
+			{entry.kind !== "range" && (
+				<button
+					type="button"
+					class="link"
+					onClick={() =>
+						change({
+							after: new Date(entry.start).toISOString(),
+							starts_before: new Date(entry.end).toISOString(),
+							offset: undefined,
+						})
+					}
+				>
+					List only runs of this window
+				</button>
+			)}
 		</div>
 	);
 }

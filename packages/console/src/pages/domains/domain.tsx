@@ -10,6 +10,7 @@ import { say } from "../../ui/feedback.tsx";
 import { Field, FormDialog, text } from "../../ui/form.tsx";
 import { LoadedPage, PageView, Section } from "../../ui/page.tsx";
 import { Facts, Time } from "../../ui/values.tsx";
+import { ObjectActivity, ObjectTabs } from "../events/object_activity.tsx";
 import { BreakGlass } from "./break_glass.tsx";
 import { enforcementName } from "./enforcement.ts";
 import { Provisioning } from "./provisioning.tsx";
@@ -105,12 +106,37 @@ function Delete({ domain: { id, domain, is_verified } }: { domain: DomainType })
 	);
 }
 
+function Settings({
+	domain,
+	reload,
+}: {
+	domain: DomainType;
+	reload: () => Promise<DomainType | undefined>;
+}) {
+	const { isAdmin, isOwner } = useOrganization();
+	return (
+		<>
+			{domain.is_verified ? (
+				<Verified domain={domain} />
+			) : (
+				<Verification key={domain.domain} domain={domain} onVerified={reload} />
+			)}
+			<Section title="Sign-in">
+				{isAdmin ? <SignInForm domain={domain} reload={reload} /> : <SignInFacts domain={domain} />}
+			</Section>
+			{isAdmin && domain.is_verified && <Tests domain={domain} />}
+			{isAdmin && domain.is_verified && <Provisioning domain={domain} />}
+			{isOwner && domain.is_verified && <BreakGlass domain={domain} reload={reload} />}
+		</>
+	);
+}
+
 /**
  * The page of a domain, with its verification and sign-in settings (docs/organizations.md#domains).
  */
 export default function Domain() {
-	const { at, isAdmin, isOwner, to } = useOrganization();
-	const { domain: id = "" } = useRoute().params;
+	const { at, isAdmin, to } = useOrganization();
+	const { domain: id = "", tab = "" } = useRoute().params;
 	const loaded = useLoad((signal) => api.domains.get({ ...at, id }, { signal }), [id]);
 	const above = [[to("domains"), "Domains"]] as const;
 	return (
@@ -129,21 +155,12 @@ export default function Domain() {
 						)
 					}
 				>
-					{domain.is_verified ? (
-						<Verified domain={domain} />
+					<ObjectTabs label="About the domain" path={to(`domains/${id}`)} tab={tab} />
+					{tab === "activity" ? (
+						<ObjectActivity scope="Domain" id={id} />
 					) : (
-						<Verification key={domain.domain} domain={domain} onVerified={loaded.reload} />
+						<Settings domain={domain} reload={loaded.reload} />
 					)}
-					<Section title="Sign-in">
-						{isAdmin ? (
-							<SignInForm domain={domain} reload={loaded.reload} />
-						) : (
-							<SignInFacts domain={domain} />
-						)}
-					</Section>
-					{isAdmin && domain.is_verified && <Tests domain={domain} />}
-					{isAdmin && domain.is_verified && <Provisioning domain={domain} />}
-					{isOwner && domain.is_verified && <BreakGlass domain={domain} reload={loaded.reload} />}
 				</PageView>
 			)}
 		</LoadedPage>

@@ -1,84 +1,20 @@
 import { useState } from "preact/hooks";
-import type { ActivityEntry } from "tenantry-client";
 import { useList, useQuery } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
 import { SecondaryButton } from "../../ui/button.tsx";
 import { useDelay } from "../../ui/delay.ts";
 import { attempt, Empty } from "../../ui/feedback.tsx";
-import { Chip, Filter, Filters, MomentFilter } from "../../ui/filters.tsx";
+import { Filter, Filters, MomentFilter } from "../../ui/filters.tsx";
 import { PageView } from "../../ui/page.tsx";
-import { type Column, Table } from "../../ui/table.tsx";
-import { formatNumber, Time } from "../../ui/values.tsx";
+import { Table } from "../../ui/table.tsx";
+import { formatNumber } from "../../ui/values.tsx";
 import { ActivityTabs } from "./activity_tabs.tsx";
-import { Changes } from "./changes.tsx";
 import { DownloadDialog } from "./download_dialog.tsx";
-import { GROUPS, typeOf, wordsOfType } from "./kinds.ts";
-
-/** The filters in the URL, which have the same names as in the API. */
-const NAMES = ["scope", "item_id", "user", "activity", "after", "before"] as const;
-
-type FilterName = (typeof NAMES)[number];
-type ChangeFilters = (changes: Partial<Record<FilterName | "offset", string | undefined>>) => void;
+import { activitiesOf, type ChangeFilters, Chips, columnsOf, useFilters } from "./entries.tsx";
+import { GROUPS } from "./kinds.ts";
 
 const SCOPES = [["", "Everything"], ...GROUPS.map(({ scope, title }) => [scope, title] as const)];
-
-const activitiesOf = (scope: string) => [
-	["", "Any action"] as const,
-	...(GROUPS.find((group) => group.scope === scope)?.types ?? []).map((type) => {
-		const [, activity = ""] = type.split(".");
-		return [activity, wordsOfType(type)] as const;
-	}),
-];
-
-const columnsOf = (change: ChangeFilters): Column<ActivityEntry>[] => [
-	{
-		title: "What",
-		cell: ({ id, scope, activity, item_id, detail }) => (
-			<>
-				<strong>{wordsOfType(typeOf(scope, activity))}</strong>{" "}
-				<button
-					type="button"
-					class="link"
-					title="Show only changes to this object"
-					onClick={() => change({ scope, item_id, activity: undefined, offset: undefined })}
-				>
-					{detail.name ?? item_id}
-				</button>
-				<Changes changes={detail.changes} />
-				<details>
-					<summary>Details</summary>
-					{/* biome-ignore lint/a11y/noNoninteractiveTabindex: long lines scroll, with the keyboard too */}
-					<pre tabIndex={0}>
-						{JSON.stringify({ id, scope, activity, item_id, trigger: detail.trigger }, null, 2)}
-					</pre>
-				</details>
-			</>
-		),
-	},
-	{
-		title: "Who",
-		cell: ({ user }) =>
-			user ? (
-				<div>
-					<button
-						type="button"
-						class="link"
-						title="Show only changes by this person"
-						onClick={() => change({ user: user.uuid, offset: undefined })}
-					>
-						{user.first_name || user.email}
-					</button>
-					{user.first_name && !user.email.endsWith(".invalid") && (
-						<small class="below">{user.email}</small>
-					)}
-				</div>
-			) : (
-				"Operator"
-			),
-	},
-	{ title: "When", cell: ({ created_at }) => <Time value={created_at} /> },
-];
 
 function PersonFilter({ change }: { change: ChangeFilters }) {
 	const { at } = useOrganization();
@@ -99,6 +35,7 @@ function PersonFilter({ change }: { change: ChangeFilters }) {
 				list="people"
 				aria-label="Person"
 				placeholder="Person"
+				title="To find someone who has left, enter their whole email address."
 				onInput={({ currentTarget }) => {
 					const { value } = currentTarget;
 					cancel();
@@ -107,6 +44,13 @@ function PersonFilter({ change }: { change: ChangeFilters }) {
 						currentTarget.value = "";
 						change({ user: person.uuid, offset: undefined });
 					} else if (value.trim()) delay(() => attempt(() => search(value)));
+				}}
+				onChange={({ currentTarget }) => {
+					const { value } = currentTarget;
+					// Only members are found above. Somebody who has left has only an address.
+					if (!value.includes("@")) return;
+					currentTarget.value = "";
+					change({ email: value.trim(), offset: undefined });
 				}}
 			/>
 			<datalist id="people">
@@ -118,23 +62,6 @@ function PersonFilter({ change }: { change: ChangeFilters }) {
 			</datalist>
 		</>
 	);
-}
-
-/**
- * Shows the filters that were set by clicking a name in the list, with buttons that remove them.
- */
-function Chips({ entries }: { entries: ActivityEntry[] }) {
-	const [{ user, item_id }] = useQuery();
-	const person = entries.find((entry) => entry.user?.uuid === user)?.user;
-	const item = entries.find((entry) => entry.item_id === item_id);
-	return user || item_id ? (
-		<p class="row">
-			{user && (
-				<Chip name="user" words={`By ${person?.first_name || person?.email || "one person"}`} />
-			)}
-			{item_id && <Chip name="item_id" words={`About ${item?.detail.name ?? item_id}`} />}
-		</p>
-	) : null;
 }
 
 function ActivityFilters() {
@@ -160,7 +87,7 @@ function ActivityFilters() {
 					</option>
 				))}
 			</select>
-			{scope && <Filter name="activity" label="Action" options={activitiesOf(scope)} />}
+			<Filter name="activity" label="Action" options={activitiesOf(scope)} />
 			<MomentFilter name="after" label="From" />
 			<MomentFilter name="before" label="To" />
 		</Filters>
@@ -169,11 +96,9 @@ function ActivityFilters() {
 
 export default function Activity() {
 	const { at, organization } = useOrganization();
-	const [query, change] = useQuery();
+	const [, change] = useQuery();
 	const [isDownloading, setDownloading] = useState(false);
-	const filters = Object.fromEntries(
-		NAMES.flatMap((name) => (query[name] ? [[name, query[name]]] : [])),
-	);
+	const filters = useFilters();
 	const list = useList(
 		(page, signal) => api.activityLog.list({ ...at, ...page, ...filters }, { signal }),
 		[organization.id, JSON.stringify(filters)],

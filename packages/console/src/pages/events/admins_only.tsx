@@ -2,8 +2,8 @@ import type { ComponentChildren } from "preact";
 import { useRoute } from "preact-iso/router";
 import { type Reloading, useLoad } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
-import { Empty, Show } from "../../ui/feedback.tsx";
-import { PageView } from "../../ui/page.tsx";
+import { Empty } from "../../ui/feedback.tsx";
+import { LoadedPage, PageView } from "../../ui/page.tsx";
 
 /** Replaces a page for admins if the user is only a member. */
 export const AdminsOnly = ({ title, text }: { title: string; text: string }) => (
@@ -20,18 +20,26 @@ type One<T> = {
 		parameters: { organization: string; id: string },
 		options: { signal: AbortSignal },
 	) => PromiseLike<T>;
+	/** The kind of the object, which is the title until it is loaded. */
+	title: string;
+	/** The list of these objects. */
+	above: readonly [path: string, words: string];
 	children: (object: T, loaded: Reloading<T>) => ComponentChildren;
 };
 
-function LoadedOne<T>({ get, children }: One<T>) {
-	const { at, organization } = useOrganization();
+function LoadedOne<T>({ get, title, above: [path, words], children }: One<T>) {
+	const { at, organization, to } = useOrganization();
 	const { id = "" } = useRoute().params;
 	const loaded = useLoad((signal) => get({ ...at, id }, { signal }), [organization.id, id]);
-	return <Show of={loaded}>{(object) => children(object, loaded)}</Show>;
+	return (
+		<LoadedPage of={loaded} title={title} above={[[to(path), words]]}>
+			{(object) => children(object, loaded)}
+		</LoadedPage>
+	);
 }
 
 /** A page for admins about the object in the URL. Members see `title` and `text`. */
-export function OneForAdmins<T>({ title, text, ...one }: One<T> & { title: string; text: string }) {
+export function OneForAdmins<T>({ text, ...one }: One<T> & { text: string }) {
 	const { isAdmin } = useOrganization();
-	return isAdmin ? <LoadedOne {...one} /> : <AdminsOnly title={title} text={text} />;
+	return isAdmin ? <LoadedOne {...one} /> : <AdminsOnly title={one.title} text={text} />;
 }

@@ -254,6 +254,7 @@ export default function AuditStreamPage() {
 	return (
 		<OneForAdmins
 			title="Audit stream"
+			above={["audit_streams", "Audit streams"]}
 			text="Audit streams contain events of all projects, including private ones."
 			get={(parameters, options) => api.auditStreams.get(parameters, options)}
 		>

@@ -65,7 +65,7 @@ function Lines({ path, before, after }: Leaf) {
 	return (
 		<details>
 			<summary>
-				<code>{path}</code> {removed.length} lines removed, {added.length} added from line{" "}
+				{wordsOfPath(path)}: {removed.length} lines removed, {added.length} added from line{" "}
 				{start + 1}
 			</summary>
 			{/* biome-ignore lint/a11y/noNoninteractiveTabindex: long lines scroll, with the keyboard too */}
@@ -81,11 +81,22 @@ function Lines({ path, before, after }: Leaf) {
 	);
 }
 
+/**
+ * Returns the words for the path of a value: `first_name` is "First name". What is below a field,
+ * such as a plugin's setting, has the names that its author gave.
+ */
+function wordsOfPath(path: string) {
+	const [field = "", ...rest] = path.split(".");
+	const words = field.replaceAll("_", " ");
+	return [words.charAt(0).toUpperCase() + words.slice(1), ...rest].join(" › ");
+}
+
 const isLevel = (path: string) => path === "level" || path.endsWith(".level");
 
 function shown(path: string, value: unknown): string {
 	if (typeof value === "number" && isLevel(path)) return levelName(value);
 	if (value === "") return "(empty)";
+	if (typeof value === "boolean") return value ? "Yes" : "No";
 	return typeof value === "string" ? value : JSON.stringify(value);
 }
 
@@ -128,7 +139,7 @@ const Row = (leaf: Leaf) =>
 		<Lines {...leaf} />
 	) : (
 		<div class="change">
-			<code>{leaf.path}</code> <Values {...leaf} />
+			<span class="soft">{wordsOfPath(leaf.path)}</span> <Values {...leaf} />
 		</div>
 	);
 

@@ -8,6 +8,7 @@ import { Empty, say, warn } from "../../ui/feedback.tsx";
 import { Filter, Filters } from "../../ui/filters.tsx";
 import { buttons, type Column, Table } from "../../ui/table.tsx";
 import { Time } from "../../ui/values.tsx";
+import { TIME_WITH_SECONDS } from "../../ui/zone.ts";
 import { durationOf, Outcome } from "./health.tsx";
 import { GROUPS, wordsOfType } from "./kinds.ts";
 
@@ -41,7 +42,6 @@ function typesOf({ types }: Webhook) {
 }
 
 /** With seconds, because several attempts for an event can be in the same minute. */
-const SENT = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
 
 const columnsOf = (replay: (row: WebhookDelivery) => Promise<void>): Column<WebhookDelivery>[] => [
 	{
@@ -61,7 +61,7 @@ const columnsOf = (replay: (row: WebhookDelivery) => Promise<void>): Column<Webh
 		(row) =>
 			row.reason !== "test" && (
 				<SmallButton
-					aria-label={`Replay ${wordsOf(row.type)}, sent ${SENT.format(new Date(row.created_at))}`}
+					aria-label={`Replay ${wordsOf(row.type)}, sent ${TIME_WITH_SECONDS.format(new Date(row.created_at))}`}
 					onPress={() => replay(row)}
 				>
 					Replay

@@ -1,10 +1,11 @@
 import { useState } from "preact/hooks";
-import { useNavigate } from "../../load.ts";
+import { useNavigate, useQuery } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
 import { Field, Form, text } from "../../ui/form.tsx";
 import { PageView } from "../../ui/page.tsx";
 import { AdminsOnly } from "./admins_only.tsx";
+import { AddressFields, ChooseFormat, type Format } from "./formats.tsx";
 import { Secret } from "./secret.tsx";
 import { typesToSend, WhichEvents } from "./types.tsx";
 
@@ -13,7 +14,9 @@ type Created = { id: string; secret: string };
 export default function NewWebhook() {
 	const { at, isAdmin, to } = useOrganization();
 	const navigate = useNavigate();
-	const [types, setTypes] = useState<string[]>();
+	const [{ types: suggested }] = useQuery();
+	const [types, setTypes] = useState(suggested?.split(","));
+	const [format, setFormat] = useState<Format>("standard");
 	const [created, setCreated] = useState<Created>();
 	const above = [[to("webhooks"), "Webhooks"]] as const;
 	if (!isAdmin)
@@ -35,23 +38,21 @@ export default function NewWebhook() {
 				action="Add webhook"
 				onCancel={() => navigate(to("webhooks"))}
 				onSubmit={async (fields) => {
+					const [url, routing_key] = [text(fields, "url"), text(fields, "routing_key")];
 					const { id, secret } = await api.webhooks.create(at, {
-						url: text(fields, "url"),
+						format,
+						...(url && { url }),
+						...(routing_key && { routing_key }),
 						description: text(fields, "description"),
 						types: typesToSend(types),
 					});
-					setCreated({ id, secret: secret ?? "" });
+					// Other services don't verify signatures.
+					if (format === "standard") setCreated({ id, secret: secret ?? "" });
+					else navigate(to(`webhooks/${id}`), true);
 				}}
 			>
-				<Field
-					name="url"
-					label="URL"
-					type="url"
-					required
-					maxLength={2048}
-					placeholder="https://example.com/hooks"
-					hint="Receives a POST request for each event. It must respond with a 2xx status within 15 seconds."
-				/>
+				<ChooseFormat format={format} onChange={setFormat} />
+				<AddressFields key={format} format={format} />
 				<Field
 					name="description"
 					label="Description"

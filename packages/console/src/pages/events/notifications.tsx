@@ -3,10 +3,10 @@ import type { Notifications, Subscription } from "tenantry-client";
 import { type Loaded, useLoad } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
-import { useAction } from "../../ui/button.tsx";
+import { LinkButton, useAction } from "../../ui/button.tsx";
 import { useSave } from "../../ui/conflict.tsx";
 import { Show } from "../../ui/feedback.tsx";
-import { PageView } from "../../ui/page.tsx";
+import { PageView, Section } from "../../ui/page.tsx";
 import { PeopleDialog } from "./people_dialog.tsx";
 
 type Type = Subscription["type"];
@@ -303,8 +303,26 @@ function Subscriptions({ data, loaded }: { data: Data; loaded: Loaded<Data> }) {
 	);
 }
 
+/** The types of a webhook for notices: all that can be mailed, except success. */
+const NOTICES = Object.keys(TYPES).filter((type) => type !== "batch_export_run.completed");
+
+/** Leads to a new webhook with these types. */
+const ElsewhereThanMail = ({ to }: { to: (path: string) => string }) => (
+	<Section title="Notices in Slack, Teams or PagerDuty">
+		<p>
+			A webhook can send the same events as messages to a channel, or as alerts. It sends each event
+			at once, and those of all projects.
+		</p>
+		<p>
+			<LinkButton href={to(`webhooks/new?types=${NOTICES.join(",")}`)}>
+				Add webhook for notices
+			</LinkButton>
+		</p>
+	</Section>
+);
+
 export default function NotificationsPage() {
-	const { organization, isAdmin } = useOrganization();
+	const { organization, isAdmin, to } = useOrganization();
 	const loaded = useLoad((signal) => load(organization.id, signal), [organization.id]);
 	return (
 		<PageView
@@ -318,6 +336,7 @@ export default function NotificationsPage() {
 			}
 		>
 			<Show of={loaded}>{(data) => <Subscriptions data={data} loaded={loaded} />}</Show>
+			{isAdmin && <ElsewhereThanMail to={to} />}
 		</PageView>
 	);
 }

@@ -1,4 +1,5 @@
 import { useState } from "preact/hooks";
+import { useRoute } from "preact-iso/router";
 import type { UpdateWebhookBody, Webhook } from "tenantry-client";
 import { type Reloading, useList, useNavigate, useQuery } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
@@ -12,7 +13,9 @@ import { Danger, DangerZone, PageView, Section } from "../../ui/page.tsx";
 import { Facts, Time } from "../../ui/values.tsx";
 import { OneForAdmins } from "./admins_only.tsx";
 import { Deliveries } from "./deliveries.tsx";
+import { wordsOfFormat } from "./formats.tsx";
 import { HealthBadge, healthOf, hostOf, Types } from "./health.tsx";
+import { ObjectActivity, ObjectTabs } from "./object_activity.tsx";
 import { ReplayDialog } from "./replay.tsx";
 import { EditDialog, RollDialog } from "./webhook_dialogs.tsx";
 
@@ -98,29 +101,32 @@ const isStatus = (text: string | undefined) => text === "delivered" || text === 
 
 type Open = "edit" | "replay" | "roll" | undefined;
 
+const SecretState = ({ webhook, onRoll }: { webhook: Webhook; onRoll: () => void }) => (
+	<span class="row">
+		{webhook.previous_secret_expires_at ? (
+			<span>
+				Rolled. The old secret works until <Time value={webhook.previous_secret_expires_at} />
+			</span>
+		) : (
+			<span>Shown only once, after you added the webhook</span>
+		)}
+		<SmallButton onPress={onRoll}>Roll secret</SmallButton>
+	</span>
+);
+
 const About = ({ webhook, onRoll }: { webhook: Webhook; onRoll: () => void }) => (
 	<div class="panel">
 		<Facts
 			rows={[
 				["Health", <HealthBadge webhook={webhook} />],
+				["Sends to", wordsOfFormat(webhook.format)],
 				["URL", <code class="address">{webhook.url}</code>],
 				...(webhook.description ? ([["Description", webhook.description]] as const) : []),
 				["Events", <Types types={webhook.types} />],
 				["Added", <Time value={webhook.created_at} />],
-				[
-					"Secret",
-					<span class="row">
-						{webhook.previous_secret_expires_at ? (
-							<span>
-								Rolled. The old secret works until{" "}
-								<Time value={webhook.previous_secret_expires_at} />
-							</span>
-						) : (
-							<span>Shown only once, after you added the webhook</span>
-						)}
-						<SmallButton onPress={onRoll}>Roll secret</SmallButton>
-					</span>,
-				],
+				...(webhook.format === "standard"
+					? ([["Secret", <SecretState webhook={webhook} onRoll={onRoll} />]] as const)
+					: []),
 			]}
 		/>
 	</div>
@@ -182,6 +188,7 @@ function Actions({
 function Shown({ webhook, ...loaded }: { webhook: Webhook } & Reloading) {
 	const { reload } = loaded;
 	const { to } = useOrganization();
+	const { tab = "" } = useRoute().params;
 	const [open, setOpen] = useState<Open>();
 	const deliveries = useDeliveries(webhook);
 	const both = (name: "reload" | "refresh") => () => {
@@ -204,22 +211,29 @@ function Shown({ webhook, ...loaded }: { webhook: Webhook } & Reloading) {
 			above={[[to("webhooks"), "Webhooks"]]}
 			actions={<Actions webhook={webhook} actions={actions} onEdit={async () => setOpen("edit")} />}
 		>
-			<State webhook={webhook} onReplay={() => setOpen("replay")} />
-			<About webhook={webhook} onRoll={() => setOpen("roll")} />
-			<Section
-				title="Deliveries"
-				actions={<SecondaryButton onPress={() => setOpen("replay")}>Replay…</SecondaryButton>}
-			>
-				<Deliveries webhook={webhook} list={deliveries} onReplayed={reloadAll} />
-			</Section>
-			<DangerZone>
-				<Danger
-					title="Delete this webhook"
-					text="It receives no more events, and its list of deliveries is deleted."
-					action="Delete webhook"
-					onPress={actions.remove}
-				/>
-			</DangerZone>
+			<ObjectTabs label="Webhook" path={to(`webhooks/${webhook.id}`)} tab={tab} />
+			{tab === "activity" ? (
+				<ObjectActivity scope="Webhook" id={webhook.id} />
+			) : (
+				<>
+					<State webhook={webhook} onReplay={() => setOpen("replay")} />
+					<About webhook={webhook} onRoll={() => setOpen("roll")} />
+					<Section
+						title="Deliveries"
+						actions={<SecondaryButton onPress={() => setOpen("replay")}>Replay…</SecondaryButton>}
+					>
+						<Deliveries webhook={webhook} list={deliveries} onReplayed={reloadAll} />
+					</Section>
+					<DangerZone>
+						<Danger
+							title="Delete this webhook"
+							text="It receives no more events, and its list of deliveries is deleted."
+							action="Delete webhook"
+							onPress={actions.remove}
+						/>
+					</DangerZone>
+				</>
+			)}
 			{open === "edit" && <EditDialog webhook={webhook} save={edit.save} onClose={close} />}
 			{open === "replay" && (
 				<ReplayDialog webhook={webhook} onReplayed={reloadAll} onClose={close} />
@@ -243,6 +257,7 @@ export default function WebhookPage() {
 	return (
 		<OneForAdmins
 			title="Webhook"
+			above={["webhooks", "Webhooks"]}
 			text="Webhooks receive events of all projects, including private ones."
 			get={(parameters, options) => api.webhooks.get(parameters, options)}
 		>

@@ -9,6 +9,7 @@ import { PageView } from "../../ui/page.tsx";
 import { type Column, Table } from "../../ui/table.tsx";
 import { Time } from "../../ui/values.tsx";
 import { AdminsOnly } from "./admins_only.tsx";
+import { wordsOfFormat } from "./formats.tsx";
 import {
 	durationOf,
 	HEALTH,
@@ -22,9 +23,10 @@ import {
 const columnsOf = (to: (path: string) => string): Column<Webhook>[] => [
 	{
 		title: "Endpoint",
-		cell: ({ id, url, description }) => (
+		cell: ({ id, format, url, description }) => (
 			<>
 				<a href={to(`webhooks/${id}`)}>{url}</a>
+				{format !== "standard" && <small class="below">{wordsOfFormat(format)}</small>}
 				{description && <small class="below">{description}</small>}
 			</>
 		),
@@ -82,7 +84,7 @@ function List() {
 		<PageView
 			title="Webhooks"
 			actions={add}
-			lead="A webhook sends the events of this organization to your endpoint: signed, in order, and with retries."
+			lead="A webhook sends the events of this organization to your endpoint, Slack, Microsoft Teams or PagerDuty: in order, and with retries."
 		>
 			<Filters>
 				<Search label="Search webhooks" />
@@ -95,7 +97,7 @@ function List() {
 				notFound={isFiltered && "No webhook matches the filters."}
 				empty={
 					<Empty title="No webhooks yet">
-						<p>Add the URL of your endpoint, and choose which events to send.</p>
+						<p>Choose where to send events, and which.</p>
 						{add}
 					</Empty>
 				}

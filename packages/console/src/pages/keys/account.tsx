@@ -8,12 +8,13 @@ import { api } from "../../session.ts";
 import { Button, LinkButton, SecondaryButton } from "../../ui/button.tsx";
 import { useSave } from "../../ui/conflict.tsx";
 import { confirm, Dialog } from "../../ui/dialog.tsx";
-import { Empty, Show, say } from "../../ui/feedback.tsx";
-import { PageView, Section } from "../../ui/page.tsx";
+import { Empty, say } from "../../ui/feedback.tsx";
+import { LoadedPage, PageView, Section } from "../../ui/page.tsx";
 import { Badge, Facts, levelName, Time } from "../../ui/values.tsx";
 import { AccountForm, type AccountSettings } from "./account_form.tsx";
 import { OnlyAdmins } from "./accounts.tsx";
 import { EditKey } from "./edit_view.tsx";
+import { Issuer, IssuerSection, NewIssuer } from "./issuers.tsx";
 import { KeyList } from "./key_list.tsx";
 import { KeyView } from "./key_view.tsx";
 import { keysOf } from "./keys.ts";
@@ -143,6 +144,7 @@ function Overview() {
 					empty={<Empty title="No keys yet">Create a key for the program.</Empty>}
 				/>
 			</Section>
+			<IssuerSection account={account} />
 		</PageView>
 	);
 }
@@ -159,6 +161,13 @@ function ChangeKey() {
 	return <EditKey key={key} keys={useAccount().keys} id={key} />;
 }
 
+const Trust = () => <NewIssuer {...useAccount()} />;
+
+function Trusted() {
+	const { issuer = "" } = useRoute().params;
+	return <Issuer key={issuer} {...useAccount()} id={issuer} />;
+}
+
 function Pages({ id }: { id: string }) {
 	const { at, organization, to } = useOrganization();
 	const loaded = useLoad(
@@ -166,7 +175,11 @@ function Pages({ id }: { id: string }) {
 		[organization.id, id],
 	);
 	return (
-		<Show of={loaded}>
+		<LoadedPage
+			of={loaded}
+			title="Service account"
+			above={[[to("service_accounts"), "Service accounts"]]}
+		>
 			{(account) => (
 				<Current.Provider
 					value={{
@@ -180,10 +193,12 @@ function Pages({ id }: { id: string }) {
 						<Route path="/keys/new" component={New} />
 						<Route path="/keys/:key" component={Key} />
 						<Route path="/keys/:key/edit" component={ChangeKey} />
+						<Route path="/issuers/new" component={Trust} />
+						<Route path="/issuers/:issuer" component={Trusted} />
 					</Router>
 				</Current.Provider>
 			)}
-		</Show>
+		</LoadedPage>
 	);
 }
 

@@ -1,8 +1,8 @@
 import type { PersonalApiKey, UpdatePersonalApiKeyBody } from "tenantry-client";
 import { useLoad, useNavigate, useQuery } from "../../load.ts";
 import { useSave } from "../../ui/conflict.tsx";
-import { Show, say } from "../../ui/feedback.tsx";
-import { PageView } from "../../ui/page.tsx";
+import { say } from "../../ui/feedback.tsx";
+import { LoadedPage, PageView } from "../../ui/page.tsx";
 import { KeyForm } from "./key_form.tsx";
 import { getCurrentKey, type KeySettings, type Keys, updateUnlessChanged } from "./keys.ts";
 import { addressesOf } from "./usage.tsx";
@@ -63,7 +63,7 @@ export function EditKey<K extends PersonalApiKey>({ keys, id }: { keys: Keys<K>;
 		labels: LABELS,
 	});
 	return (
-		<Show of={loaded}>
+		<LoadedPage of={loaded} title="Key" above={keys.above}>
 			{({ key, current, seen }) => (
 				<PageView title={`Edit “${key.label}”`} above={[...keys.above, [page, key.label]]}>
 					<KeyForm
@@ -81,6 +81,6 @@ export function EditKey<K extends PersonalApiKey>({ keys, id }: { keys: Keys<K>;
 					{dialog}
 				</PageView>
 			)}
-		</Show>
+		</LoadedPage>
 	);
 }

@@ -1,12 +1,12 @@
 import { useState } from "preact/hooks";
 import type { PersonalApiKey } from "tenantry-client";
 import { Area, Field, Form, rejection, text, texts } from "../../ui/form.tsx";
+import type { Scope } from "../../ui/scopes.ts";
 import { Expiry, expiryIn } from "./expiry.tsx";
 import type { KeySettings, Keys } from "./keys.ts";
 import { type Kind, kindOf, Reach } from "./reach.tsx";
 import { explain } from "./rejections.ts";
 import { ScopePicker } from "./scope_picker.tsx";
-import type { Scope } from "./scopes.ts";
 
 /** The default scopes of a new key. */
 const FIRST: readonly Scope[] = ["project:read"];

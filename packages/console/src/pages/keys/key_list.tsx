@@ -4,10 +4,10 @@ import { type List, useList, useQuery } from "../../load.ts";
 import { SecondaryButton } from "../../ui/button.tsx";
 import { Empty } from "../../ui/feedback.tsx";
 import { Filter, Filters, Search } from "../../ui/filters.tsx";
+import { summaryOf } from "../../ui/scopes.ts";
 import { type Column, Table } from "../../ui/table.tsx";
 import { Badge, Time } from "../../ui/values.tsx";
 import type { Keys } from "./keys.ts";
-import { summaryOf } from "./scopes.ts";
 import { expiresSoon, isExpired, STATES } from "./states.ts";
 
 const plural = (count: number, one: string, many = `${one}s`) =>

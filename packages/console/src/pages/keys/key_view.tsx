@@ -6,11 +6,11 @@ import { Button, SecondaryButton } from "../../ui/button.tsx";
 import { confirm } from "../../ui/dialog.tsx";
 import { Show, say } from "../../ui/feedback.tsx";
 import { Filter } from "../../ui/filters.tsx";
-import { PageView, Section } from "../../ui/page.tsx";
+import { LoadedPage, PageView, Section } from "../../ui/page.tsx";
+import { levelOf, OBJECTS } from "../../ui/scopes.ts";
 import { Badge, Facts, Time } from "../../ui/values.tsx";
 import { getCurrentKey, type Keys, USAGE_DAYS } from "./keys.ts";
 import { Made } from "./made.tsx";
-import { levelOf, OBJECTS } from "./scopes.ts";
 import { expiresSoon, isExpired } from "./states.ts";
 import { addressesOf, UseByDay } from "./usage.tsx";
 
@@ -218,7 +218,7 @@ export function KeyView<K extends PersonalApiKey>({ keys, id }: { keys: Keys<K>;
 		loaded.reload();
 	}
 	return (
-		<Show of={loaded}>
+		<LoadedPage of={loaded} title="Key" above={keys.above}>
 			{({ key, ...rest }) => (
 				<PageView
 					title={key.label}
@@ -234,6 +234,6 @@ export function KeyView<K extends PersonalApiKey>({ keys, id }: { keys: Keys<K>;
 					<Use keys={keys} of={key} />
 				</PageView>
 			)}
-		</Show>
+		</LoadedPage>
 	);
 }

@@ -1,8 +1,8 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { PersonalApiKey } from "tenantry-client";
 import { SecondaryButton } from "../../ui/button.tsx";
+import { includes, type Scope } from "../../ui/scopes.ts";
 import { Badge, Copy, Snippet } from "../../ui/values.tsx";
-import { includes, type Scope } from "./scopes.ts";
 
 /**
  * Returns a path that the key can read; undefined if there is none.

@@ -1,6 +1,6 @@
 import { type PersonalApiKey, TenantryError } from "tenantry-client";
+import { includes } from "../../ui/scopes.ts";
 import type { KeySettings } from "./keys.ts";
-import { includes } from "./scopes.ts";
 import { momentOf } from "./states.ts";
 
 const isWithin = <T>(list: readonly T[], limit: readonly T[]) =>

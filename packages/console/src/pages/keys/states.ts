@@ -1,5 +1,6 @@
 /** States of keys, and conversions of dates. */
 import type { PersonalApiKey } from "tenantry-client";
+import { TIME } from "../../ui/zone.ts";
 
 const DAY_MS = 86_400_000;
 
@@ -38,10 +39,8 @@ export const STATES: readonly (readonly [
 	["never_used", "Never used", ({ last_used_at }) => last_used_at === null],
 ];
 
-const MOMENT = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
-
-/** Formats a time in the user's time zone, for use in text. Elsewhere, use `<Time>`. */
-export const momentOf = (value: string) => MOMENT.format(new Date(value));
+/** Formats a time in the zone of the console, for use in text. Elsewhere, use `<Time>`. */
+export const momentOf = (value: string) => TIME.format(new Date(value));
 
 /** Returns the time this many days from now, without seconds. */
 export const dayAfter = (days: number) =>

@@ -3,10 +3,11 @@ import type { CreateInviteBody, Invite } from "tenantry-client";
 import { useList, useQuery } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { api, me } from "../../session.ts";
-import { SmallButton } from "../../ui/button.tsx";
+import { PlainButton, SmallButton } from "../../ui/button.tsx";
 import { confirm, Dialog } from "../../ui/dialog.tsx";
-import { Empty, say } from "../../ui/feedback.tsx";
+import { Empty, forEachRow, say } from "../../ui/feedback.tsx";
 import { Filters, Search } from "../../ui/filters.tsx";
+import { RowMenu } from "../../ui/row_menu.tsx";
 import { buttons, type Column, Table } from "../../ui/table.tsx";
 import { Badge, levelName, nameOf, Snippet, Time } from "../../ui/values.tsx";
 import { People } from "./parts.tsx";
@@ -40,7 +41,12 @@ async function canSeeLinks() {
 /** A link of a new invite. It has no `url` if the session can't see links. */
 type Link = { email: string; url?: string };
 
-/** The actions for an invite, and the link that one of them has created. */
+const addressOf = ({ target_email }: Invite) => target_email;
+
+const wordsFor = (invites: Invite[]) =>
+	invites.length === 1 ? invites.map(addressOf).join() : `${invites.length} people`;
+
+/** The actions for invites, and the link that one of them has created. */
 function useActions(reload: () => void) {
 	const { at } = useOrganization();
 	const [link, setLink] = useState<Link>();
@@ -54,22 +60,31 @@ function useActions(reload: () => void) {
 	return {
 		link,
 		closeLink: () => setLink(undefined),
-		async revoke(invite: Invite) {
+		async revoke(invites: Invite[]) {
+			const who = wordsFor(invites);
+			const isOne = invites.length === 1;
 			const isSure = await confirm({
-				title: `Revoke the invite for ${invite.target_email}?`,
-				text: "Its link stops working. You can invite this person again.",
-				action: "Revoke invite",
+				title: isOne ? `Revoke the invite for ${who}?` : `Revoke the invites for ${who}?`,
+				text: isOne
+					? "Its link stops working. You can invite this person again."
+					: `Their links stop working. You can invite these people again: ${invites.map(addressOf).join(", ")}.`,
+				action: isOne ? "Revoke invite" : "Revoke invites",
 			});
 			if (!isSure) return;
-			await api.invites.delete({ ...at, ...invite });
-			say(`The invite for ${invite.target_email} is revoked.`);
-			reload();
+			const revoking = forEachRow(invites, addressOf, (invite) =>
+				api.invites.delete({ ...at, ...invite }),
+			);
+			await revoking.finally(reload);
+			say(isOne ? `The invite for ${who} is revoked.` : `The invites for ${who} are revoked.`);
 		},
-		async resend(invite: Invite) {
-			const { target_email, emailing_attempt_made } = await renew(invite, true);
+		async resend(invites: Invite[]) {
+			const sent: boolean[] = [];
+			await forEachRow(invites, addressOf, async (invite) =>
+				sent.push((await renew(invite, true)).emailing_attempt_made),
+			);
 			say(
-				emailing_attempt_made
-					? `A new mail was sent to ${target_email}. The link in the old mail no longer works.`
+				sent.includes(true)
+					? `A new mail was sent to ${wordsFor(invites)}. The link in the old mail no longer works.`
 					: "No mail was sent, because mail isn't set up for this service.",
 			);
 		},
@@ -81,22 +96,32 @@ function useActions(reload: () => void) {
 	};
 }
 
-function Actions({ invite, actions }: { invite: Invite; actions: ReturnType<typeof useActions> }) {
+/** Returns what the user may do with invites. */
+function useRights() {
 	const { organization, isAdmin } = useOrganization();
-	const mayRevoke = isAdmin || invite.created_by.uuid === me.value?.uuid;
-	const mayRenew = mayRevoke && invite.level <= organization.membership_level;
-	const button = (words: string, work: (invite: Invite) => Promise<void>) => (
-		<SmallButton aria-label={`${words} for ${invite.target_email}`} onPress={() => work(invite)}>
+	const mayRevoke = ({ created_by }: Invite) => isAdmin || created_by.uuid === me.value?.uuid;
+	return {
+		mayRevoke,
+		mayRenew: (invite: Invite) =>
+			mayRevoke(invite) && invite.level <= organization.membership_level,
+	};
+}
+
+function Actions({ invite, actions }: { invite: Invite; actions: ReturnType<typeof useActions> }) {
+	const rights = useRights();
+	const [mayRevoke, mayRenew] = [rights.mayRevoke(invite), rights.mayRenew(invite)];
+	const button = (words: string, work: () => Promise<void>) => (
+		<PlainButton aria-label={`${words} for ${invite.target_email}`} onPress={work}>
 			{words}
-		</SmallButton>
+		</PlainButton>
 	);
-	return (
-		<span class="row-actions">
-			{mayRenew && button("Send again", actions.resend)}
-			{mayRenew && button("New link", actions.renewLink)}
-			{mayRevoke && button("Revoke", actions.revoke)}
-		</span>
-	);
+	return mayRevoke ? (
+		<RowMenu of={invite.target_email}>
+			{mayRenew && button("Send again", () => actions.resend([invite]))}
+			{mayRenew && button("New link", () => actions.renewLink(invite))}
+			{button("Revoke", () => actions.revoke([invite]))}
+		</RowMenu>
+	) : null;
 }
 
 function State({ invite }: { invite: Invite }) {
@@ -190,6 +215,7 @@ export default function Invites() {
 		[at.organization, search],
 	);
 	const actions = useActions(list.reload);
+	const { mayRevoke, mayRenew } = useRights();
 	return (
 		<People current="members/invites">
 			<Filters>
@@ -199,6 +225,18 @@ export default function Invites() {
 				list={list}
 				label="Invites"
 				columns={columnsOf(actions)}
+				choosing={{
+					nameOf: addressOf,
+					mayChoose: mayRevoke,
+					actions: (invites) => (
+						<>
+							<SmallButton isOff={!invites.every(mayRenew)} onPress={() => actions.resend(invites)}>
+								Send again
+							</SmallButton>
+							<SmallButton onPress={() => actions.revoke(invites)}>Revoke</SmallButton>
+						</>
+					),
+				}}
 				notFound={search && `No invite has “${search}” in its email address.`}
 				empty={
 					<Empty title="No open invites">

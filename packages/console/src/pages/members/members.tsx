@@ -3,13 +3,14 @@ import type { Member } from "tenantry-client";
 import { useList, useQuery } from "../../load.ts";
 import { useLeave, useOrganization } from "../../organization.tsx";
 import { api, me } from "../../session.ts";
-import { SmallButton } from "../../ui/button.tsx";
+import { PlainButton, SmallButton } from "../../ui/button.tsx";
 import { confirm } from "../../ui/dialog.tsx";
-import { say } from "../../ui/feedback.tsx";
+import { forEachRow, say } from "../../ui/feedback.tsx";
 import { Filter, Filters, Search } from "../../ui/filters.tsx";
 import { FormDialog, text } from "../../ui/form.tsx";
+import { RowMenu } from "../../ui/row_menu.tsx";
 import { buttons, type Column, Table } from "../../ui/table.tsx";
-import { Badge, levelName, nameOf, Person, Time } from "../../ui/values.tsx";
+import { Badge, LEVELS, levelName, nameOf, Person, Time } from "../../ui/values.tsx";
 import { LevelChoice, levelIn, People } from "./parts.tsx";
 
 const isMe = ({ user }: Member) => user.uuid === me.value?.uuid;
@@ -20,39 +21,64 @@ function TwoFactor({ member }: { member: Member }) {
 	return organization.enforce_2fa ? <Badge mood="warn">Off</Badge> : <>Off</>;
 }
 
-type Changes = { onChange: (member: Member) => void; reload: () => void };
+const personOf = ({ user }: Member) => nameOf(user);
+
+/** What a removal means, for a person or several. */
+const REMOVAL =
+	"immediately loses access to the organization and all its projects. Their API keys no longer work in it, and invites that they sent stop working.";
+
+type Changes = { onChange: (members: Member[]) => void; reload: () => void };
+
+/** Returns what the user may do with members, and the removal of some. */
+function useRights(reload: () => void) {
+	const { organization, at, isAdmin } = useOrganization();
+	const mayChange = (member: Member) =>
+		isAdmin && !isMe(member) && member.level <= organization.membership_level;
+	return {
+		mayChange,
+		/** Another owner is removed after a change of their level. */
+		mayRemove: (member: Member) => mayChange(member) && member.level < 15,
+		async remove(members: Member[]) {
+			const names = members.map(personOf).join(", ");
+			const isSure = await confirm({
+				title: members.length === 1 ? `Remove ${names}?` : `Remove ${members.length} members?`,
+				text:
+					members.length === 1
+						? `This person ${REMOVAL}`
+						: `Each of them ${REMOVAL} Chosen: ${names}.`,
+				action: members.length === 1 ? "Remove member" : "Remove members",
+			});
+			if (!isSure) return;
+			const removing = forEachRow(members, personOf, ({ user }) =>
+				api.members.remove({ ...at, user: user.uuid }),
+			);
+			await removing.finally(reload);
+			say(
+				members.length === 1
+					? `${names} is no longer a member.`
+					: `${members.length} people are no longer members.`,
+			);
+		},
+	};
+}
 
 function Actions({ member, onChange, reload }: Changes & { member: Member }) {
-	const { organization, at, isAdmin } = useOrganization();
+	const { mayChange, mayRemove, remove } = useRights(reload);
 	const leave = useLeave();
-	const name = nameOf(member.user);
-	const mayChange = isAdmin && !isMe(member) && member.level <= organization.membership_level;
-	async function remove() {
-		const isSure = await confirm({
-			title: `Remove ${name}?`,
-			text: "This person immediately loses access to the organization and all its projects. Invites that they sent stop working.",
-			action: "Remove member",
-		});
-		if (!isSure) return;
-		await api.members.remove({ ...at, user: member.user.uuid });
-		say(`${name} is no longer a member.`);
-		reload();
-	}
-	return (
-		<span class="row-actions">
-			{mayChange && (
-				<SmallButton aria-label={`Change level of ${name}`} onPress={() => onChange(member)}>
-					Change level
-				</SmallButton>
-			)}
-			{mayChange && member.level < 15 && (
-				<SmallButton aria-label={`Remove ${name}`} onPress={remove}>
+	const name = personOf(member);
+	if (isMe(member) && member.level < 15) return <SmallButton onPress={leave}>Leave</SmallButton>;
+	return mayChange(member) ? (
+		<RowMenu of={name}>
+			<PlainButton aria-label={`Change level of ${name}`} onPress={() => onChange([member])}>
+				Change level
+			</PlainButton>
+			{mayRemove(member) && (
+				<PlainButton aria-label={`Remove ${name}`} onPress={() => remove([member])}>
 					Remove
-				</SmallButton>
+				</PlainButton>
 			)}
-			{isMe(member) && member.level < 15 && <SmallButton onPress={leave}>Leave</SmallButton>}
-		</span>
-	);
+		</RowMenu>
+	) : null;
 }
 
 const columnsOf = (changes: Changes): Column<Member>[] => [
@@ -66,19 +92,38 @@ const columnsOf = (changes: Changes): Column<Member>[] => [
 	buttons((member) => <Actions member={member} {...changes} />),
 ];
 
+const LEVEL_VALUES = [1, 8, 15] as const;
+
 /** The members of an organization (docs/organizations.md#members). */
 export default function Members() {
-	const { at } = useOrganization();
-	const [{ search, order }] = useQuery();
-	const [changing, setChanging] = useState<Member>();
+	const { at, isAdmin } = useOrganization();
+	const [{ search, order, level, is_2fa_enabled }] = useQuery();
+	const filters = {
+		search,
+		order,
+		level: LEVEL_VALUES.find((one) => String(one) === level),
+		is_2fa_enabled: is_2fa_enabled ? is_2fa_enabled === "true" : undefined,
+	};
+	const [changing, setChanging] = useState<Member[]>();
 	const list = useList(
-		(page, signal) => api.members.list({ ...at, ...page, search, order }, { signal }),
-		[at.organization, search, order],
+		(page, signal) => api.members.list({ ...at, ...page, ...filters }, { signal }),
+		[at.organization, ...Object.values(filters)],
 	);
+	const { mayChange, mayRemove, remove } = useRights(list.reload);
 	return (
 		<People current="members">
 			<Filters>
 				<Search label="Search members" />
+				<Filter name="level" label="Level" options={[["", "All levels"], ...LEVELS]} />
+				<Filter
+					name="is_2fa_enabled"
+					label="Two-factor"
+					options={[
+						["", "With or without two-factor"],
+						["true", "With two-factor"],
+						["false", "Without two-factor"],
+					]}
+				/>
 				<Filter
 					name="order"
 					label="Order"
@@ -92,11 +137,27 @@ export default function Members() {
 				list={list}
 				label="Members"
 				columns={columnsOf({ onChange: setChanging, reload: list.reload })}
-				notFound={`No member has “${search}” in their name or email address.`}
+				notFound="No member matches the search and the filters."
+				choosing={
+					isAdmin
+						? {
+								nameOf: personOf,
+								mayChoose: mayChange,
+								actions: (members) => (
+									<>
+										<SmallButton onPress={() => setChanging(members)}>Change level</SmallButton>
+										<SmallButton isOff={!members.every(mayRemove)} onPress={() => remove(members)}>
+											Remove
+										</SmallButton>
+									</>
+								),
+							}
+						: undefined
+				}
 			/>
 			{changing && (
 				<ChangeLevel
-					member={changing}
+					members={changing}
 					onClose={() => setChanging(undefined)}
 					onChanged={() => {
 						setChanging(undefined);
@@ -108,43 +169,50 @@ export default function Members() {
 	);
 }
 
+/** Changes the level of members, unless somebody else has changed it since it was shown. */
 function ChangeLevel({
-	member,
+	members,
 	onClose,
 	onChanged,
 }: {
-	member: Member;
+	members: Member[];
 	onClose: () => void;
 	onChanged: () => void;
 }) {
 	const { at } = useOrganization();
-	const name = nameOf(member.user);
-	/** The level that the dialog has shown to the user. */
-	const [known, setKnown] = useState(member.level);
+	const [first] = members;
+	/** The levels that the dialog has shown to the user. */
+	const [known, setKnown] = useState(new Map(members.map(({ id, level }) => [id, level])));
+	const who = members.length === 1 && first ? personOf(first) : `${members.length} members`;
+	async function change({ id, user }: Member, level: ReturnType<typeof levelIn>) {
+		if (level === known.get(id)) return;
+		// Members come from a list, so they have no ETag.
+		const current = (await api.members.list({ ...at, email: user.email })).results[0]?.level;
+		if (current !== undefined && current !== known.get(id)) {
+			setKnown((levels) => new Map(levels).set(id, current));
+			throw new Error(
+				`Someone else has changed the level of ${nameOf(user)} to ${levelName(current).toLowerCase()}. Choose again, or cancel.`,
+			);
+		}
+		await api.members.update({ ...at, user: user.uuid }, { level });
+		setKnown((levels) => new Map(levels).set(id, level));
+	}
 	return (
 		<FormDialog
-			title={`Change the level of ${name}`}
+			title={`Change the level of ${who}`}
 			action="Change level"
 			onClose={onClose}
 			onSubmit={async (fields) => {
 				const level = levelIn(text(fields, "level"));
-				if (level !== known) {
-					// Members come from a list, so they have no ETag.
-					const { email } = member.user;
-					const current = (await api.members.list({ ...at, email })).results[0]?.level;
-					if (current !== undefined && current !== known) {
-						setKnown(current);
-						throw new Error(
-							`Someone else has changed the level of ${name} to ${levelName(current).toLowerCase()}. Choose again, or cancel.`,
-						);
-					}
-					await api.members.update({ ...at, user: member.user.uuid }, { level });
-					say(`The level of ${name} is now ${levelName(level).toLowerCase()}.`);
-				}
+				await forEachRow(members, personOf, (member) => change(member, level));
+				say(`The level of ${who} is now ${levelName(level).toLowerCase()}.`);
 				onChanged();
 			}}
 		>
-			<LevelChoice chosen={member.level} />
+			{members.length === 1 && first && first.level >= 15 && (
+				<p>An owner can't be removed. To remove {who}, first choose another level.</p>
+			)}
+			<LevelChoice chosen={first?.level ?? 1} />
 		</FormDialog>
 	);
 }

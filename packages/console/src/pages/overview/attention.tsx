@@ -1,14 +1,26 @@
 /** The list of current and expected problems. */
 import type { ComponentChildren } from "preact";
-import type { BatchExport, Domain, PersonalApiKey, Webhook } from "tenantry-client";
+import type {
+	AuditStream,
+	BatchExport,
+	Domain,
+	PersonalApiKey,
+	PluginConfig,
+	Webhook,
+} from "tenantry-client";
 import { Badge, type Mood, Time } from "../../ui/values.tsx";
 import { DAY_MS, lastFailure } from "./state.ts";
 
-type Found = {
+/** A key, with the service account that it belongs to; null for the user's own. */
+type Key = PersonalApiKey & { account: { id: string; name: string } | null };
+
+export type Found = {
 	exports: readonly BatchExport[];
+	streams: readonly AuditStream[];
 	webhooks: readonly Webhook[];
+	configs: readonly PluginConfig[];
 	domains: readonly Domain[];
-	keys: readonly PersonalApiKey[];
+	keys: readonly Key[];
 };
 
 type Item = {
@@ -19,6 +31,8 @@ type Item = {
 	name: string;
 	/** The reason. */
 	detail: ComponentChildren;
+	/** When something will stop working, in milliseconds. */
+	due?: number;
 };
 
 type To = (path: string) => string;
@@ -38,8 +52,8 @@ const exportItems = (exports: readonly BatchExport[], to: To) =>
 			return [
 				{
 					...item,
-					mood: "warn",
-					state: "Paused",
+					mood: failure ? "bad" : "warn",
+					state: failure ? "Stopped" : "Paused",
 					detail: last_paused_at ? (
 						<>
 							Paused <Time value={last_paused_at} isRelative />
@@ -63,8 +77,10 @@ const exportItems = (exports: readonly BatchExport[], to: To) =>
 	});
 
 const webhookItems = (webhooks: readonly Webhook[], to: To) =>
-	webhooks.flatMap(({ id, url, disabled_reason, failing_since, last_error }): Item[] => {
-		const item = { id, name: host(url), mood: "bad" as const, path: to(`webhooks/${id}`) };
+	webhooks.flatMap((webhook): Item[] => {
+		const { id, url, description, disabled_reason, failing_since, last_error } = webhook;
+		const name = description || host(url);
+		const item = { id, name, mood: "bad" as const, path: to(`webhooks/${id}`) };
 		if (disabled_reason) return [{ ...item, state: "Disabled", detail: disabled_reason }];
 		if (!failing_since) return [];
 		return [
@@ -80,8 +96,32 @@ const webhookItems = (webhooks: readonly Webhook[], to: To) =>
 		];
 	});
 
-const keyItems = (keys: readonly PersonalApiKey[]) =>
-	keys.flatMap(({ id, label, expires_at, created_at }): Item[] => {
+const streamItems = (streams: readonly AuditStream[], to: To) =>
+	streams.flatMap(({ id, name, enabled, latest_error }): Item[] => {
+		const item = { id, name, path: to(`audit_streams/${id}`) };
+		if (!enabled)
+			return [
+				{ ...item, mood: "warn", state: "Paused", detail: "Entries wait until you resume it." },
+			];
+		return latest_error ? [{ ...item, mood: "bad", state: "Failing", detail: latest_error }] : [];
+	});
+
+const configItems = (configs: readonly PluginConfig[], to: To) =>
+	configs
+		.filter(({ enabled, error }) => enabled && error !== null)
+		.map(
+			({ id, team_id, name, error }): Item => ({
+				id: `config ${id}`,
+				mood: "bad",
+				state: "Failing",
+				path: to(`plugin_configs/${team_id}/${id}`),
+				name: name || `Config ${id}`,
+				detail: error,
+			}),
+		);
+
+const keyItems = (keys: readonly Key[], to: To) =>
+	keys.flatMap(({ id, label, expires_at, created_at, account }): Item[] => {
 		if (!expires_at) return [];
 		const end = Date.parse(expires_at);
 		// Short-lived keys, such as the key of a session, are meant to expire.
@@ -90,15 +130,16 @@ const keyItems = (keys: readonly PersonalApiKey[]) =>
 		return [
 			{
 				id,
-				name: label,
+				name: account ? `${label} of ${account.name}` : label,
 				mood: "warn",
 				state: "Expires",
-				path: `/console/keys/${id}`,
+				path: account ? to(`service_accounts/${account.id}/keys/${id}`) : `/console/keys/${id}`,
 				detail: (
 					<>
 						Stops working <Time value={expires_at} isRelative />.
 					</>
 				),
+				due: end,
 			},
 		];
 	});
@@ -117,17 +158,24 @@ const domainItems = (domains: readonly Domain[], to: To) =>
 			}),
 		);
 
-const MOODS: readonly Mood[] = ["bad", "warn"];
+/**
+ * The order of problems: what fails, what will stop working soon, what is paused, and what was never
+ * finished.
+ */
+const STATES = ["Failing", "Stopped", "Disabled", "Expires", "Paused", "Not verified"];
 
 /** Returns the problems, the most urgent first. */
-export function attentionOf({ exports, webhooks, domains, keys }: Found, to: To) {
+export function attentionOf(found: Found, to: To) {
 	const items = [
-		...exportItems(exports, to),
-		...webhookItems(webhooks, to),
-		...keyItems(keys),
-		...domainItems(domains, to),
+		...exportItems(found.exports, to),
+		...streamItems(found.streams, to),
+		...webhookItems(found.webhooks, to),
+		...configItems(found.configs, to),
+		...keyItems(found.keys, to),
+		...domainItems(found.domains, to),
 	];
-	return items.sort((a, b) => MOODS.indexOf(a.mood) - MOODS.indexOf(b.mood));
+	const rank = ({ state }: Item) => STATES.indexOf(state);
+	return items.sort((a, b) => rank(a) - rank(b) || (a.due ?? 0) - (b.due ?? 0));
 }
 
 export function Attention({ items }: { items: readonly Item[] }) {

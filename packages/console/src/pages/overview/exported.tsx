@@ -12,6 +12,7 @@ import { api } from "../../session.ts";
 import { Show } from "../../ui/feedback.tsx";
 import { Section } from "../../ui/page.tsx";
 import { formatNumber, Time } from "../../ui/values.tsx";
+import { sayWindow } from "../batch_exports/states.tsx";
 import { Rows } from "./rows.tsx";
 import { DAY_MS, hasRunIn, sumByDay } from "./state.ts";
 
@@ -47,6 +48,20 @@ async function resultsOf<T>(page: PromiseLike<Page<T>>): Promise<readonly T[]> {
 const lastFailedDay = (days: readonly BatchExportDay[]) =>
 	sumByDay(days, FAILURE_DAYS).findLast(({ failures }) => failures > 0)?.day ?? "";
 
+type Failed = BatchExportRun & { name: string };
+
+/** Returns the runs of each export that failed with the same error together, in the given order. */
+function grouped(runs: readonly Failed[]) {
+	const groups = new Map<string, [Failed, ...Failed[]]>();
+	for (const run of runs) {
+		const key = JSON.stringify([run.batch_export, run.latest_error]);
+		const group = groups.get(key);
+		if (group) group.push(run);
+		else groups.set(key, [run]);
+	}
+	return [...groups.values()];
+}
+
 /** Loads the metrics by day, and the newest failed runs of the exports that failed last. */
 async function load(organization: string, exports: readonly BatchExport[], signal: AbortSignal) {
 	const found = await Promise.all(
@@ -71,11 +86,12 @@ async function load(organization: string, exports: readonly BatchExport[], signa
 	return {
 		days: sumByDay(days, DAYS),
 		failures: countFailures(days),
-		failed: failed
-			.flat()
-			.filter((run) => Date.parse(endOf(run)) >= firstDay())
-			.sort((a, b) => endOf(b).localeCompare(endOf(a)))
-			.slice(0, MAX_FAILURES),
+		failed: grouped(
+			failed
+				.flat()
+				.filter((run) => Date.parse(endOf(run)) >= firstDay())
+				.sort((a, b) => endOf(b).localeCompare(endOf(a))),
+		).slice(0, MAX_FAILURES),
 	};
 }
 
@@ -88,18 +104,19 @@ function Failures({ failed, failures }: Pick<Loaded, "failed" | "failures">) {
 		<Section title={`Failed runs of the last ${FAILURE_DAYS} days`}>
 			{failed.length > 0 && (
 				<ul class="panel failed-runs">
-					{failed.map((run) => (
+					{failed.map(([run, ...others]) => (
 						<li key={run.id}>
 							<a href={to(`batch_exports/${run.batch_export}/runs/${run.id}`)}>{run.name}</a>
 							<small>
 								<Time value={endOf(run)} isRelative />
 							</small>
 							<p>{run.latest_error ?? "No error was recorded."}</p>
+							<p class="soft">{[run, ...others].map(sayWindow).join(", ")}</p>
 						</li>
 					))}
 				</ul>
 			)}
-			{failures > failed.length && (
+			{failures > failed.flat().length && (
 				<p>
 					{failures === 1 ? "1 failure" : `${formatNumber(failures)} failures`} in total, including
 					runs that have been retried. See <a href={to("batch_exports")}>all exports</a>.

@@ -1,18 +1,12 @@
 import type { ComponentChildren } from "preact";
-import {
-	type BatchExport,
-	type Domain,
-	type Page,
-	type PersonalApiKey,
-	TenantryError,
-	type Webhook,
-} from "tenantry-client";
+import { type BatchExport, type Organization, type Page, TenantryError } from "tenantry-client";
 import { useLoad } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
 import { Show } from "../../ui/feedback.tsx";
 import { PageView, Section } from "../../ui/page.tsx";
 import { Badge, Count, type Mood } from "../../ui/values.tsx";
+import { useAccess } from "../plugins/access.ts";
 import { Attention, attentionOf } from "./attention.tsx";
 import { Exported } from "./exported.tsx";
 import { FirstSteps } from "./first_steps.tsx";
@@ -20,6 +14,9 @@ import { type State, stateOf } from "./state.ts";
 
 /** The number of objects of each kind that are loaded, newest first. */
 const LIMIT = 50;
+
+/** The number of projects and service accounts whose lists are loaded, with one request each. */
+const MAX_LISTS = 20;
 
 const NOTHING = { count: 0, next: null, previous: null, results: [] };
 
@@ -31,6 +28,50 @@ async function readable<T>(page: PromiseLike<Page<T>>): Promise<Page<T>> {
 		if (error instanceof TenantryError && error.status === 403) return NOTHING;
 		throw error;
 	}
+}
+
+type Access = { isAdmin: boolean; canConfigure: boolean };
+
+/** Returns the keys of service accounts, with their accounts. */
+async function keysOfAccounts(organization: string, signal: AbortSignal) {
+	const accounts = await readable(
+		api.serviceAccounts.list({ organization, limit: MAX_LISTS }, { signal }),
+	);
+	const keys = accounts.results.map(async ({ id, name }) => {
+		const of = { organization, account: id, limit: LIMIT };
+		const { results } = await readable(api.serviceAccountKeys.list(of, { signal }));
+		return results.map((key) => ({ ...key, account: { id, name } }));
+	});
+	return (await Promise.all(keys)).flat();
+}
+
+/** Loads what the overview shows. What the user isn't allowed to read is empty. */
+async function load(organization: Organization, access: Access, signal: AbortSignal) {
+	const of = { organization: organization.id, limit: LIMIT };
+	const admins = <T,>(list: () => PromiseLike<Page<T>>) =>
+		access.isAdmin ? readable(list()) : NOTHING;
+	const projects = access.canConfigure ? organization.teams.slice(0, MAX_LISTS) : [];
+	const [exports, domains, webhooks, streams, keys, accountKeys, configs] = await Promise.all([
+		readable(api.batchExports.list(of, { signal })),
+		readable(api.domains.list(of, { signal })),
+		admins(() => api.webhooks.list(of, { signal })),
+		admins(() => api.auditStreams.list(of, { signal })),
+		readable(api.personalApiKeys.list({ limit: LIMIT }, { signal })),
+		access.isAdmin ? keysOfAccounts(organization.id, signal) : [],
+		Promise.all(
+			projects.map(({ id }) =>
+				readable(api.pluginConfigs.list({ project: id, limit: LIMIT }, { signal })),
+			),
+		),
+	]);
+	return {
+		exports,
+		domains,
+		webhooks,
+		streams: streams.results,
+		keys: [...keys.results.map((key) => ({ ...key, account: null })), ...accountKeys],
+		configs: configs.flatMap(({ results }) => results),
+	};
 }
 
 const STATES: readonly (readonly [state: State, words: string, mood: Mood])[] = [
@@ -79,26 +120,19 @@ const Figure = ({
 export default function Overview() {
 	const { organization, isAdmin, to } = useOrganization();
 	const { id, name, member_count, teams } = organization;
+	const { canConfigure } = useAccess();
 	const loaded = useLoad(
-		async (signal) => {
-			const of = { organization: id, limit: LIMIT };
-			const [exports, domains, webhooks, keys] = await Promise.all([
-				readable<BatchExport>(api.batchExports.list(of, { signal })),
-				readable<Domain>(api.domains.list(of, { signal })),
-				isAdmin ? readable<Webhook>(api.webhooks.list(of, { signal })) : NOTHING,
-				readable<PersonalApiKey>(api.personalApiKeys.list({ limit: LIMIT }, { signal })),
-			]);
-			return { exports, domains, webhooks, keys };
-		},
-		[id],
+		(signal) => load(organization, { isAdmin, canConfigure }, signal),
+		[id, isAdmin, canConfigure],
 	);
-	const view = ({ exports, domains, webhooks, keys }: NonNullable<typeof loaded.data>) => {
+	const view = (found: NonNullable<typeof loaded.data>) => {
+		const { exports, domains, webhooks } = found;
 		const items = attentionOf(
 			{
+				...found,
 				exports: exports.results,
 				domains: isAdmin ? domains.results : [],
 				webhooks: webhooks.results,
-				keys: keys.results,
 			},
 			to,
 		);

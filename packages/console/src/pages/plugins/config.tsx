@@ -19,7 +19,7 @@ export default function ConfigPage() {
 			{(config) => (
 				<>
 					<Settings key={`${config.team_id} ${config.id}`} config={config} reload={loaded.reload} />
-					<Remove config={config} />
+					<Remove config={config} reload={loaded.reload} />
 				</>
 			)}
 		</ConfigView>
@@ -150,7 +150,7 @@ function Settings({ config, reload }: { config: Config; reload: Loaded<Config>["
 	);
 }
 
-function Remove({ config }: { config: Config }) {
+function Remove({ config, reload }: { config: Config; reload: () => Promise<unknown> }) {
 	const { to } = useOrganization();
 	const navigate = useNavigate();
 	async function remove() {
@@ -169,8 +169,20 @@ function Remove({ config }: { config: Config }) {
 		say(`${configName(config)} is removed from the project.`);
 		navigate(to(`plugin_configs?project=${config.team_id}`));
 	}
+	async function hide() {
+		await api.pluginConfigs.update({ project: config.team_id, id: config.id }, { deleted: true });
+		await reload();
+	}
 	return (
 		<DangerZone>
+			{!config.deleted && (
+				<Danger
+					title="Hide from lists"
+					text="Disables it, and keeps its settings, log and stored data. It can be restored at the address of this page."
+					action="Hide"
+					onPress={hide}
+				/>
+			)}
 			<Danger
 				title="Remove from project"
 				text="Deletes its settings, log and stored data. To only stop it, disable it."

@@ -3,7 +3,8 @@ import { useRoute } from "preact-iso/router";
 import { type Loaded, useLoad } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
-import { Show } from "../../ui/feedback.tsx";
+import { SecondaryButton } from "../../ui/button.tsx";
+import { Show, say } from "../../ui/feedback.tsx";
 import { PageView, Tabs } from "../../ui/page.tsx";
 import { type Config, configName, EnabledSwitch } from "./config_parts.tsx";
 import { pluginIn } from "./schema.ts";
@@ -20,6 +21,21 @@ export function useConfig() {
 	return useLoad<Config>(
 		(signal) => api.pluginConfigs.get({ project: Number(project), id }, { signal }),
 		[project, id],
+	);
+}
+
+/** Says that the config is hidden, and offers to restore it. */
+function Hidden({ config, reload }: { config: Config; reload: () => Promise<unknown> }) {
+	async function restore() {
+		await api.pluginConfigs.update({ project: config.team_id, id: config.id }, { deleted: false });
+		say(`${configName(config)} is restored. It stays disabled until you enable it.`);
+		await reload();
+	}
+	return (
+		<div class="problem">
+			<p>This config is disabled and hidden from lists.</p>
+			<SecondaryButton onPress={restore}>Restore config</SecondaryButton>
+		</div>
 	);
 }
 
@@ -45,7 +61,7 @@ export function ConfigView({
 				[to("plugin_configs"), "Plugin configs"],
 				[to(`plugin_configs?project=${project}`), team?.name ?? `Project ${project}`],
 			]}
-			actions={config && <EnabledSwitch config={config} onChanged={of.reload} />}
+			actions={config && !config.deleted && <EnabledSwitch config={config} onChanged={of.reload} />}
 			lead={
 				config && (
 					<>
@@ -67,6 +83,7 @@ export function ConfigView({
 					[`${path}/activity`, "Activity"],
 				]}
 			/>
+			{config?.deleted && <Hidden config={config} reload={of.reload} />}
 			{config?.error && (
 				<div class="problem last-failure">
 					<p>

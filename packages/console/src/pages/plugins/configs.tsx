@@ -13,6 +13,9 @@ import { useDrag, useOrder } from "./order.ts";
 import { PluginsAreOff } from "./plugins.tsx";
 import { pluginIn } from "./schema.ts";
 
+/** The value of the URL parameter `project` for all of them. */
+const ALL = "all";
+
 /** Returns the project in the URL; otherwise the user's current project, or the first one. */
 export function useProject() {
 	const { organization } = useOrganization();
@@ -38,6 +41,7 @@ export default function Configs() {
 	const { organization, to } = useOrganization();
 	const { canConfigure } = useAccess();
 	const project = useProject();
+	const isAll = useQuery()[0].project === ALL;
 	if (!canConfigure)
 		return (
 			<PageView title="Plugin configs">
@@ -77,16 +81,20 @@ export default function Configs() {
 						["failing", "Failing"],
 					]}
 				/>
-				<ProjectSelect teams={organization.teams} current={project.id} />
+				<ProjectSelect teams={organization.teams} current={isAll ? ALL : String(project.id)} />
 			</Filters>
-			<InProject key={project.id} project={project} />
+			{isAll ? (
+				organization.teams.map((team) => <InProject key={team.id} project={team} isOneOfAll />)
+			) : (
+				<InProject key={project.id} project={project} />
+			)}
 		</PageView>
 	);
 }
 
 type Team = { id: number; name: string };
 
-function ProjectSelect({ teams, current }: { teams: Team[]; current: number }) {
+function ProjectSelect({ teams, current }: { teams: Team[]; current: string }) {
 	const [, change] = useQuery();
 	if (teams.length < 2) return null;
 	return (
@@ -94,8 +102,11 @@ function ProjectSelect({ teams, current }: { teams: Team[]; current: number }) {
 			aria-label="Project"
 			onChange={({ currentTarget }) => change({ project: currentTarget.value })}
 		>
+			<option value={ALL} selected={current === ALL}>
+				All projects
+			</option>
 			{teams.map(({ id, name }) => (
-				<option key={id} value={String(id)} selected={id === current}>
+				<option key={id} value={String(id)} selected={String(id) === current}>
 					{name}
 				</option>
 			))}
@@ -108,15 +119,17 @@ const hasText = (config: PluginConfig, search: string) =>
 		text.toLowerCase().includes(search.toLowerCase()),
 	);
 
-function InProject({ project }: { project: Team }) {
+/** @param isOneOfAll whether the page shows all projects */
+function InProject({ project, isOneOfAll = false }: { project: Team; isOneOfAll?: boolean }) {
 	const { to } = useOrganization();
 	const [{ search = "", state }] = useQuery();
 	const loaded = useLoad((signal) => readConfigs(project.id, signal), [project.id]);
 	const isFiltered = search !== "" || state !== undefined;
+	const prefix = isOneOfAll ? `${project.name}: ` : "";
 	return (
 		<Show of={loaded}>
 			{(configs) => {
-				if (configs.length === 0)
+				if (configs.length === 0 && !isOneOfAll)
 					return (
 						<Empty title={`No plugins in ${project.name} yet`}>
 							<a href={to(`plugin_configs/new?project=${project.id}`)}>Set up a plugin</a>: choose
@@ -134,11 +147,14 @@ function InProject({ project }: { project: Team }) {
 				const disabled = shown.filter(({ enabled }) => !enabled);
 				return (
 					<>
-						{shown.length === 0 && (
+						{shown.length === 0 && isOneOfAll && (
+							<p class="soft">No plugin configs found in {project.name}.</p>
+						)}
+						{shown.length === 0 && !isOneOfAll && (
 							<Empty title="No plugin configs found">Change or remove the filters.</Empty>
 						)}
 						{enabled.length > 0 && (
-							<Section title="Enabled, in order">
+							<Section title={`${prefix}Enabled, in order`}>
 								<Ordered
 									configs={enabled}
 									isFiltered={isFiltered}
@@ -148,7 +164,7 @@ function InProject({ project }: { project: Team }) {
 							</Section>
 						)}
 						{disabled.length > 0 && (
-							<Section title="Disabled">
+							<Section title={`${prefix}Disabled`}>
 								<ol class="configs">
 									{disabled.map((config) => (
 										<li key={config.id}>

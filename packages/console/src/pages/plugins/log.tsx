@@ -4,6 +4,7 @@ import { useQuery } from "../../load.ts";
 import { SmallButton } from "../../ui/button.tsx";
 import { Empty, Loading, Problem, wordsOf } from "../../ui/feedback.tsx";
 import { Filter, Filters, Search } from "../../ui/filters.tsx";
+import { ZONE } from "../../ui/zone.ts";
 import type { LogFilters, useLog } from "./follow.ts";
 
 const TYPES = {
@@ -27,8 +28,8 @@ export function useLogFilters(): LogFilters {
 	};
 }
 
-const TIME = new Intl.DateTimeFormat(undefined, { timeStyle: "medium" });
-const DAY = new Intl.DateTimeFormat(undefined, { dateStyle: "medium" });
+const TIME = new Intl.DateTimeFormat(undefined, { timeStyle: "medium", ...ZONE });
+const DAY = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", ...ZONE });
 
 const SOURCES = { SYSTEM: "system", PLUGIN: "logger", CONSOLE: "console" };
 

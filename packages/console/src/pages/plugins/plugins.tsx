@@ -4,10 +4,11 @@ import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
 import { LinkButton } from "../../ui/button.tsx";
 import { Empty } from "../../ui/feedback.tsx";
-import { Filters, Search } from "../../ui/filters.tsx";
+import { Filter, Filters, Search } from "../../ui/filters.tsx";
 import { PageView, Tabs } from "../../ui/page.tsx";
 import { type Column, Table } from "../../ui/table.tsx";
 import { Badge } from "../../ui/values.tsx";
+import { Entries } from "../events/object_activity.tsx";
 import { useAccess } from "./access.ts";
 import {
 	FAMILIES,
@@ -63,10 +64,29 @@ const columnsIn = (organization: string, to: (path: string) => string): Column<L
 	{ title: "Version", cell: (plugin) => <Version plugin={plugin} /> },
 ];
 
+/** Returns the operations of a family. */
+const apiOf = (family: Family) =>
+	({
+		pipeline_destinations: api.pipelineDestinations,
+		pipeline_import_apps: api.pipelineImportApps,
+		pipeline_frontend_apps: api.pipelineFrontendApps,
+	})[family];
+
+/** Lists the plugins of a family that have no enabled config. */
+async function unusedOf(
+	family: Family,
+	page: { organization: string; limit: number; offset: number },
+	signal: AbortSignal,
+) {
+	const unused = await apiOf(family).listUnused(page, { signal });
+	const results = unused.results.map((plugin) => ({ ...plugin, families: [family] }));
+	return { ...unused, results };
+}
+
 export default function Plugins() {
-	const { organization, to } = useOrganization();
+	const { organization, at, to } = useOrganization();
 	const { canConfigure, canInstall } = useAccess();
-	const [{ search, family }] = useQuery();
+	const [{ search, family, show }] = useQuery();
 	const chosen = isFamily(family) ? family : undefined;
 	if (!canConfigure)
 		return (
@@ -75,6 +95,7 @@ export default function Plugins() {
 			</PageView>
 		);
 	const tab = (family?: string) => to(family ? `plugins?family=${family}` : "plugins");
+	const isActivity = chosen && show === "activity";
 	return (
 		<PageView
 			title="Plugins"
@@ -97,7 +118,26 @@ export default function Plugins() {
 					...FAMILIES.map(([family, words]): [string, string] => [tab(family), words]),
 				]}
 			/>
-			<PluginList organization={organization.id} search={search} family={chosen} />
+			{chosen && (
+				<p>
+					{isActivity ? (
+						<a href={tab(chosen)}>Back to the list</a>
+					) : (
+						<a href={`${tab(chosen)}&show=activity`}>
+							Activity of all {familyName(chosen).toLowerCase()}
+						</a>
+					)}
+				</p>
+			)}
+			{isActivity ? (
+				<Entries
+					scope="Plugin"
+					of={chosen}
+					load={(asked, signal) => apiOf(chosen).listActivity({ ...at, ...asked }, { signal })}
+				/>
+			) : (
+				<PluginList organization={organization.id} search={search} family={chosen} />
+			)}
 		</PageView>
 	);
 }
@@ -120,20 +160,40 @@ function PluginList({
 }) {
 	const { to } = useOrganization();
 	const { canInstall } = useAccess();
-	const list = useList(
-		(page, signal) => api.plugins.list({ organization, ...page, search, family }, { signal }),
-		[organization, search, family],
+	const [{ unused }] = useQuery();
+	const isUnused = family !== undefined && unused === "true";
+	const list = useList<ListedPlugin>(
+		(page, signal) =>
+			isUnused
+				? unusedOf(family, { organization, ...page }, signal)
+				: api.plugins.list({ organization, ...page, search, family }, { signal }),
+		[organization, search, family, isUnused],
 	);
 	return (
 		<>
 			<Filters>
-				<Search label="Search plugins" />
+				{/* The list of unused plugins has no search. */}
+				{!isUnused && <Search label="Search plugins" />}
+				{family && (
+					<Filter
+						name="unused"
+						label="Use"
+						options={[
+							["", "Used or unused"],
+							["true", "Without an enabled config"],
+						]}
+					/>
+				)}
 			</Filters>
 			<Table
 				list={list}
 				label="Plugins"
 				columns={columnsIn(organization, to)}
-				notFound={search && `No plugin has “${search}” in its name, description or URL.`}
+				notFound={
+					isUnused
+						? "All of them have an enabled config."
+						: search && `No plugin has “${search}” in its name, description or URL.`
+				}
 				empty={
 					<Empty title={family ? "No plugins of this family yet" : "No plugins yet"}>
 						{canInstall ? (

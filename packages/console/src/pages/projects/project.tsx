@@ -3,6 +3,7 @@ import type { Project as ProjectType, UpdateProjectBody } from "tenantry-client"
 import { useLoad, useNavigate } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { api, me } from "../../session.ts";
+import { SecondaryButton } from "../../ui/button.tsx";
 import { useSave } from "../../ui/conflict.tsx";
 import { confirm } from "../../ui/dialog.tsx";
 import { say } from "../../ui/feedback.tsx";
@@ -49,6 +50,23 @@ function Settings({ project, reload }: { project: ProjectType; reload: () => Pro
 			</Form>
 			{dialog}
 		</>
+	);
+}
+
+/** Sends an event, so that people see what their exports and plugins do with it. */
+function TestEvent({ project: { id, name } }: { project: ProjectType }) {
+	async function send() {
+		await api.events.ingest({ project: id }, { event: "test event", distinct_id: "console" });
+		say(`A test event was sent to ${name}.`);
+	}
+	return (
+		<Section title="Events">
+			<p>
+				Exports write a test event like any other.{" "}
+				<a href="/docs/exports#events">How to send events</a>
+			</p>
+			<SecondaryButton onPress={send}>Send a test event</SecondaryButton>
+		</Section>
 	);
 }
 
@@ -120,6 +138,7 @@ export default function Project() {
 							<Facts rows={[["Time zone", project.timezone]]} />
 						)}
 					</Section>
+					<TestEvent project={project} />
 					<ProjectMembers project={project} mayChange={mayChange} />
 					{isOwner && (
 						<DangerZone>

@@ -9,6 +9,7 @@ import { attempt, Show, say } from "../../ui/feedback.tsx";
 import { Field, Form, text } from "../../ui/form.tsx";
 import { PageView, Section } from "../../ui/page.tsx";
 import { Badge, Facts, Time } from "../../ui/values.tsx";
+import { OwnApps } from "../oauth/own_apps.tsx";
 import { Identities } from "./identities.tsx";
 import { Passkeys } from "./passkeys.tsx";
 import { ProofDialog } from "./proof.tsx";
@@ -259,6 +260,7 @@ export default function Account() {
 			<SecondFactor />
 			<Identities />
 			<Sessions />
+			<OwnApps />
 		</PageView>
 	);
 }

@@ -65,8 +65,11 @@ export function Link({
 	/** Whether the token is of a passkey, which needs no further click. */
 	isPasskey: boolean;
 	onSignedIn: () => void;
-	/** Called when the user wants to sign in without the link. */
-	onOther: () => void;
+	/**
+	 * Called when the user wants to sign in without the link, or has to.
+	 * @param problem why the link doesn't work
+	 */
+	onOther: (problem?: string) => void;
 }) {
 	const [step, setStep] = useState<Step>({ kind: "link" });
 	const [codes, setCodes] = useState<string[]>();
@@ -100,6 +103,7 @@ export function Link({
 				setStep({ kind: "prove", passkeys: await api.signIn.beginPasskey({ token }) });
 			else if (next === "two_factor_setup_required")
 				setStep({ kind: "set_up", setup: await api.signIn.beginTwoFactor({ token }) });
+			else if (error instanceof TenantryError && error.attr === "token") onOther(error.detail);
 			else throw error;
 		}
 	}
@@ -113,7 +117,7 @@ export function Link({
 		<div ref={view}>
 			<StepForm step={step} onSubmit={complete} />
 			<p class="sign-in-other">
-				<button type="button" class="link" onClick={onOther}>
+				<button type="button" class="link" onClick={() => onOther()}>
 					Sign in another way
 				</button>
 			</p>

@@ -27,7 +27,7 @@ export default function SignIn() {
 	const { path, route } = useLocation();
 	const [token, setToken] = useState(takeToken);
 	const [isPasskey, setPasskey] = useState(false);
-	const [problem] = useState(() => problemOf(take("problem")));
+	const [problem, setProblem] = useState(() => problemOf(take("problem")));
 	// A link can be opened in a tab that already shows this page.
 	useEffect(() => {
 		const takeAgain = () => setToken((before) => takeToken() ?? before);
@@ -50,9 +50,10 @@ export default function SignIn() {
 						token={token}
 						isPasskey={isPasskey}
 						onSignedIn={leave}
-						onOther={() => {
+						onOther={(problem) => {
 							setPasskey(false);
 							setToken(null);
+							setProblem(problem);
 						}}
 					/>
 				) : (

@@ -1,0 +1,74 @@
+/** Requests of OAuth 2.1 to the service (docs/oauth.md). */
+import * as oauth from "oauth4webapi";
+import { TenantryError } from "../../client/src/errors.ts";
+import type { Saved } from "./config.ts";
+import { FailedError, UsageError } from "./failure.ts";
+import { isObject } from "./output.ts";
+import { cell } from "./text.ts";
+
+/** The client id of the command line, which the service knows. */
+export const CLIENT = { client_id: "tenantry-cli" };
+
+const TIMEOUT_MS = 15_000;
+
+/** The URL of the last request, for errors. */
+export const service: { url?: string } = {};
+
+/** Sends a request; without a response, throws the same error as the client. */
+async function send(
+	url: string,
+	{ method, headers, body, redirect }: oauth.CustomFetchOptions<string, unknown>,
+) {
+	const form = body instanceof URLSearchParams ? { body } : {};
+	const signal = AbortSignal.timeout(TIMEOUT_MS);
+	try {
+		return await fetch(url, { method, headers, redirect, signal, ...form });
+	} catch (cause) {
+		const detail = `No response in ${TIMEOUT_MS} ms.`;
+		const code = signal.aborted ? "timeout" : "network";
+		throw new TenantryError({ type: "connection_error", code, detail, cause });
+	}
+}
+
+/** URLs may be http: the person chooses the service, such as one on this computer. */
+export const requests = { [oauth.customFetch]: send, [oauth.allowInsecureRequests]: true };
+
+/**
+ * Returns the description of the service at a URL.
+ * @throws {UsageError} if it has another URL: it could be one that passes on what it gets
+ */
+export async function discover(url: string) {
+	service.url = url;
+	const { origin } = new URL(url);
+	const response = await oauth.discoveryRequest(new URL(origin), {
+		...requests,
+		algorithm: "oauth2",
+	});
+	const described: unknown = await response
+		.clone()
+		.json()
+		.catch(() => undefined);
+	const issuer = isObject(described) && cell(described.issuer);
+	if (issuer && issuer !== origin)
+		throw new UsageError(`The service is ${issuer}. Run: tenantry login --url ${issuer}`);
+	return oauth.processDiscoveryResponse(new URL(origin), response).catch(() => {
+		throw new FailedError(`${url} isn't a service that you can log in to with a browser.`);
+	});
+}
+
+/** What a login saves of a response with tokens. */
+export const toSaved = (
+	url: string,
+	{ access_token, refresh_token = "", expires_in = 0 }: oauth.TokenEndpointResponse,
+): Saved => ({
+	url,
+	key: access_token,
+	tokens: { refresh_token, expires_at: Date.now() + expires_in * 1000 },
+});
+
+/** Ends the access of a login. */
+export async function revoke(url: string, { refresh_token }: { refresh_token: string }) {
+	const as = await discover(url);
+	const response = await oauth.revocationRequest(as, CLIENT, oauth.None(), refresh_token, requests);
+	await oauth.processRevocationResponse(response);
+}

@@ -1,0 +1,40 @@
+/** The access of apps (docs/oauth.md). */
+import type { OauthGrant, OrganizationOauthGrant } from "tenantry-client";
+import { summaryOf } from "../../ui/scopes.ts";
+import type { Column } from "../../ui/table.tsx";
+import { Time } from "../../ui/values.tsx";
+
+type Grant = OauthGrant | OrganizationOauthGrant;
+
+/** What the app calls itself, below the host that is responsible for it. */
+export const app = <G extends Grant>(): Column<G> => ({
+	title: "App",
+	cell: ({ client_name, client_host }) => (
+		<>
+			<strong>{client_host ?? client_name}</strong>
+			{client_host && <small class="below">calls itself “{client_name}”</small>}
+		</>
+	),
+});
+
+export const permissions = <G extends Grant>(where?: (grant: G) => string): Column<G> => ({
+	title: "Permissions",
+	cell: (grant) => (
+		<>
+			{summaryOf(grant.scopes)}
+			{where && <small class="below">{where(grant)}</small>}
+		</>
+	),
+});
+
+export const times = <G extends Grant>(): Column<G>[] => [
+	{
+		title: "Last used",
+		cell: ({ last_used_at }) => (last_used_at ? <Time value={last_used_at} isRelative /> : "Never"),
+	},
+	{
+		title: "Ends",
+		cell: ({ ends_at }) =>
+			ends_at ? <Time value={ends_at} isRelative /> : "When not used for 30 days",
+	},
+];

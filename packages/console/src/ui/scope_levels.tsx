@@ -1,0 +1,65 @@
+import { LEVELS, levelOf, OBJECTS, type Scope, withLevel } from "./scopes.ts";
+
+const HEADINGS = { none: "None", read: "Read", write: "Write" };
+
+const ALL: readonly Scope[] = ["*"];
+
+/** The choice of a level for each object, with what it allows. */
+export function ScopeLevels({
+	scopes,
+	most = ALL,
+	onChange,
+}: {
+	scopes: readonly Scope[];
+	/** The highest levels that can be chosen. Objects without one are left out. */
+	most?: readonly Scope[];
+	onChange: (scopes: readonly Scope[]) => void;
+}) {
+	const mayChoose = (object: (typeof OBJECTS)[number]["object"], level: (typeof LEVELS)[number]) =>
+		LEVELS.indexOf(level) <= LEVELS.indexOf(levelOf(most, object));
+	return (
+		<table class="key-scopes">
+			<thead>
+				<tr>
+					<th scope="col">Object</th>
+					{LEVELS.map((level) => (
+						<th key={level} scope="col">
+							{HEADINGS[level]}
+						</th>
+					))}
+				</tr>
+			</thead>
+			<tbody>
+				{OBJECTS.filter(({ object }) => mayChoose(object, "read")).map(
+					({ object, title, ...effects }) => {
+						const current = levelOf(scopes, object);
+						return (
+							<tr key={object} data-level={current}>
+								<th scope="row">
+									{title}
+									<small>{current === "none" ? "No access" : effects[current]}</small>
+								</th>
+								{LEVELS.map((level) => (
+									<td key={level}>
+										{mayChoose(object, level) && (
+											<label>
+												<input
+													type="radio"
+													name={`scope_${object}`}
+													value={level}
+													checked={current === level}
+													onChange={() => onChange(withLevel(scopes, object, level))}
+												/>
+												<span class="unseen">{`${title}: ${HEADINGS[level]}`}</span>
+											</label>
+										)}
+									</td>
+								))}
+							</tr>
+						);
+					},
+				)}
+			</tbody>
+		</table>
+	);
+}

@@ -1,0 +1,106 @@
+import type * as z from "zod";
+import { scopes as known } from "../../access/scopes.ts";
+import type { Tenant } from "../../access/tenant.ts";
+import { invalid } from "../../http/errors.ts";
+import { isLoopback } from "../../http/origins.ts";
+import { type Client, findClient, selectRegistered } from "./clients.ts";
+import { audienceOf, issuerOf, type Service } from "./issuer.ts";
+import { isSameRedirect } from "./redirect_uris.ts";
+import type { AppRequest, Request } from "./shape.ts";
+
+/** What an app asks for. */
+export type Asked = { client: Client; audience: string; scopes: string[] };
+
+/** The scopes of a request that names none: everything can be read. */
+const DEFAULT = known.filter((scope) => scope.endsWith(":read"));
+
+/** Returns the scopes in a request. Unknown ones, such as `offline_access`, are ignored. */
+function scopesIn(scope: string | undefined) {
+	if (!scope) return DEFAULT;
+	const wanted = scope.split(" ");
+	const scopes = known.filter((each) => wanted.includes(each));
+	if (scopes.length === 0) throw invalid("scope", "The app asks for no scope that exists.");
+	return scopes;
+}
+
+/** @throws 400 if the resource isn't one of this service. Without one, the app asks for the API. */
+export function audienceIn(service: Service, resource: string | undefined) {
+	const audience = resource === undefined ? "api" : audienceOf(service, resource);
+	if (!audience) throw invalid("resource", "The app asks for a token of another service.");
+	return audience;
+}
+
+type Registered = Parameters<typeof findClient>[2];
+
+/**
+ * Finds the app that asks, and the scopes that it asks for.
+ * @param registered as in `findClient`
+ * @throws 400
+ */
+export async function identify(
+	service: Service,
+	request: Pick<Request, "client_id" | "scope">,
+	registered?: Registered,
+) {
+	const scopes = scopesIn(request.scope);
+	return { client: await findClient(service, request.client_id, registered), scopes };
+}
+
+/** Selects the app that asks, if it is registered. */
+export const selectAsking = ({ db, key }: Tenant, { client_id }: Request) =>
+	selectRegistered(db, client_id, key.user_id);
+
+/**
+ * Checks the request of an app. All errors are shown to the person, and none are sent to the app: a
+ * request that nobody has allowed must not lead the browser anywhere.
+ * @param registered the row of `selectAsking`, if there is one
+ * @throws 400
+ */
+export async function check(
+	service: Service,
+	request: Request,
+	registered: Registered,
+): Promise<Asked> {
+	const audience = audienceIn(service, request.resource);
+	const { client, scopes } = await identify(service, request, registered);
+	if (!client.redirect_uris.some((uri) => isSameRedirect(uri, request.redirect_uri)))
+		throw invalid("redirect_uri", "The address that the app wants to continue at isn't its own.");
+	return { client, audience, scopes };
+}
+
+/** Returns the URL at which the app continues, with its state and our name (RFC 9207). */
+export function urlWith(
+	service: Service,
+	{ redirect_uri, state }: Request,
+	result: { code: string } | { error: string },
+) {
+	const url = new URL(redirect_uri);
+	const parameters = { ...result, ...(state !== undefined && { state }), iss: issuerOf(service) };
+	for (const [name, value] of Object.entries(parameters)) url.searchParams.append(name, value);
+	return url.href;
+}
+
+/** What the person has to know about who asks for what. */
+export const describe = ({ client, audience, scopes }: Asked) => ({
+	client_id: client.client_id,
+	client_name: client.name,
+	client_host: client.host,
+	client_organization: client.organization,
+	audience,
+	scopes,
+});
+
+/** Returns what the person has to know to decide. Writes nothing. */
+export async function preview(
+	tenant: Tenant,
+	request: Request,
+): Promise<z.infer<typeof AppRequest>> {
+	const [[registered]] = await tenant.read(selectAsking(tenant, request));
+	const asked = await check(tenant, request, registered);
+	const redirect = new URL(request.redirect_uri);
+	return {
+		...describe(asked),
+		redirect_host: isLoopback(redirect) || redirect.protocol !== "https:" ? null : redirect.host,
+		cancel_url: urlWith(tenant, request, { error: "access_denied" }),
+	};
+}

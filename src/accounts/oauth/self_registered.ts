@@ -1,0 +1,85 @@
+import type { Context } from "hono";
+import * as z from "zod";
+import { isSealed, seal, unseal } from "../../auth/secrets.ts";
+import type { App } from "../../env.ts";
+import { bytesOf } from "../../http/body.ts";
+import { name } from "../../http/fields.ts";
+import { DAY_MS } from "../../lib/durations.ts";
+import { OauthError } from "./errors.ts";
+import { limitNetwork } from "./limit.ts";
+import { isRedirectUri } from "./redirect_uris.ts";
+
+/*
+ * Apps that register themselves (RFC 7591). Nothing is stored: the client id is what the app said,
+ * sealed, so that nobody can fill the database.
+ */
+
+/** How long an app can ask people for access before it has to register again. */
+const LIFETIME_MS = 90 * DAY_MS;
+
+/** How many characters the URIs can have together: the client id has them, too. */
+const MAX_URIS_CHARACTERS = 600;
+
+/** Where the value of `seal` belongs. */
+const PLACE = { table: "oauth_clients", row: "self-registered", field: "client_id" };
+
+const Metadata = z.object({
+	client_name: name(40).default("Unnamed app"),
+	redirect_uris: z
+		.array(z.string().refine(isRedirectUri))
+		.min(1)
+		.refine((uris) => uris.join("").length <= MAX_URIS_CHARACTERS),
+});
+
+/** What a client id has in it. */
+const Sealed = Metadata.extend({ expires_at: z.number() });
+
+/** Returns the JSON of a body; undefined if it isn't JSON. */
+async function readJson(c: Context<App>): Promise<unknown> {
+	const text = new TextDecoder().decode(await bytesOf(c));
+	try {
+		return JSON.parse(text);
+	} catch {
+		return undefined;
+	}
+}
+
+/**
+ * Registers the app that asks. Other metadata is ignored, as the RFC allows: all apps are public and
+ * use codes.
+ * @throws OauthError; 429 after ten requests of a network in a minute
+ */
+export async function register(c: Context<App>) {
+	await limitNetwork(c, "app registrations");
+	const { data, error } = Metadata.safeParse(await readJson(c));
+	if (error) {
+		const isAboutUris = error.issues.some(({ path }) => path[0] === "redirect_uris");
+		throw isAboutUris
+			? new OauthError(
+					"invalid_redirect_uri",
+					`The redirect_uris must be https URLs, URLs of the person's computer or ones with the app's own scheme, of at most ${MAX_URIS_CHARACTERS} characters together.`,
+				)
+			: new OauthError("invalid_client_metadata", "The body must be JSON about the app.");
+	}
+	const now = Date.now();
+	const sealed = JSON.stringify({ ...data, expires_at: now + LIFETIME_MS });
+	return {
+		client_id: await seal(c.env, sealed, PLACE),
+		client_id_issued_at: Math.floor(now / 1000),
+		...data,
+		token_endpoint_auth_method: "none",
+		grant_types: ["authorization_code", "refresh_token"],
+		response_types: ["code"],
+	};
+}
+
+/** Whether a client id has the format of `register`. */
+export const isSelfRegistered = isSealed;
+
+/** Returns what the app said about itself; undefined if it didn't get this id, or has expired. */
+export async function readSelfRegistered(env: Env, client_id: string) {
+	const text = await unseal(env, client_id, PLACE).catch(() => undefined);
+	if (text === undefined) return undefined;
+	const data = Sealed.parse(JSON.parse(text));
+	return data.expires_at > Date.now() ? data : undefined;
+}

@@ -1,0 +1,77 @@
+import { and, eq, gt } from "drizzle-orm";
+import type * as z from "zod";
+import { retry } from "../../access/retry.ts";
+import type { Tenant } from "../../access/tenant.ts";
+import { selectCaller } from "../../access/visible.ts";
+import { evict } from "../../auth/keys.ts";
+import { assertExists } from "../../db/assertion.ts";
+import { paged } from "../../db/list.ts";
+import { now } from "../../db/now.ts";
+import { oauthRefreshTokens } from "../../db/schema/oauth.ts";
+import { personalApiKeys } from "../../db/schema/personal_api_keys.ts";
+import { orNotFound } from "../../http/errors.ts";
+import { envelope, mapResults, type Page } from "../../http/page.ts";
+import { entriesOf, type Grant, isGrant, select } from "../oauth/grants.ts";
+import type { OauthGrant } from "./shape.ts";
+
+/** SQL condition: the grant has a refresh token that works. */
+export const isCurrent = () => gt(oauthRefreshTokens.expires_at, now());
+
+const keys = ({ id }: Grant) => [id];
+
+/** How a list of grants is sorted: newest first. */
+export const ORDER = { by: [personalApiKeys.id], keys };
+
+/** WHERE clause on `personal_api_keys`: the caller's grants. */
+const isOwn = ({ key }: Tenant) => isGrant(eq(personalApiKeys.user_id, key.user_id));
+
+/** Returns what everyone sees who can end the grant. */
+export const toCommon = (grant: Grant) => ({
+	id: grant.id,
+	client_id: grant.client_id ?? "",
+	client_name: grant.label,
+	client_host: URL.parse(grant.client_id ?? "")?.host || null,
+	audience: grant.audience ?? "",
+	scopes: grant.scopes,
+	created_at: grant.created_at,
+	last_used_at: grant.last_used_at,
+	ends_at: grant.ends_at,
+});
+
+const toGrant = (grant: Grant): z.infer<typeof OauthGrant> => ({
+	...toCommon(grant),
+	scoped_organizations: grant.scoped_organizations,
+	scoped_projects: grant.scoped_projects,
+});
+
+/** Newest first. Throws 404 if the user isn't the caller. */
+export async function list(tenant: Tenant, uuid: string, page: Page) {
+	const [rows, [counted], [caller]] = await tenant.read(
+		...paged(tenant.db, page, () => select(tenant.db).$dynamic(), {
+			...ORDER,
+			where: and(isOwn(tenant), isCurrent()),
+		}),
+		selectCaller(tenant, uuid),
+	);
+	orNotFound(caller);
+	return mapResults(envelope(page, rows, counted?.count ?? 0, keys), toGrant);
+}
+
+/** Ends the access of an app of the caller. */
+export const remove = (tenant: Tenant, uuid: string, id: string) =>
+	retry(async () => {
+		const { db } = tenant;
+		const isThis = and(isOwn(tenant), eq(personalApiKeys.id, id.toLowerCase()));
+		const [[row], [caller]] = await tenant.read(
+			select(db).where(isThis),
+			selectCaller(tenant, uuid),
+		);
+		orNotFound(caller);
+		const grant = orNotFound(row);
+		await tenant.write({
+			checks: [assertExists(db, personalApiKeys, isThis)],
+			changes: [db.delete(personalApiKeys).where(isThis)],
+			entries: entriesOf("revoked", grant, { job: "person" }),
+		});
+		await evict(tenant.env, grant.hash);
+	});

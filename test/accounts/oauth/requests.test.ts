@@ -1,0 +1,265 @@
+import { env } from "cloudflare:workers";
+import { eq } from "drizzle-orm";
+import { expect, test } from "vitest";
+import { scopes } from "../../../src/access/scopes.ts";
+import { organizations } from "../../../src/db/schema/organizations.ts";
+import { users } from "../../../src/db/schema/users.ts";
+import { forbidden } from "../../support/errors.ts";
+import { outbox } from "../../support/mail.ts";
+import { post } from "../../support/mcp.ts";
+import { call, db, keyFor, person, serviceAccount, world } from "../../support/world.ts";
+import {
+	API,
+	approve,
+	CALLBACK,
+	MCP,
+	newApp,
+	preview,
+	rejected,
+	request,
+	resource,
+	send,
+	server,
+} from "./support.ts";
+
+test("a client that knows only a resource finds how to get a token", async () => {
+	const as = await server();
+	for (const url of [API, MCP]) {
+		const found = await resource(url);
+		expect(found).toMatchObject({ resource: url, authorization_servers: [as.issuer] });
+		expect(found.scopes_supported).toEqual(scopes.filter((scope) => scope !== "*"));
+	}
+	expect(as).toMatchObject({
+		issuer: "https://app.tenantry.test",
+		token_endpoint: "https://app.tenantry.test/oauth/token",
+		code_challenge_methods_supported: ["S256"],
+		client_id_metadata_document_supported: true,
+	});
+	const page = await send("GET", "/oauth/authorize?client_id=x&state=a%26b");
+	expect([page.status, page.headers.get("location")]).toEqual([
+		303,
+		"/console/oauth?client_id=x&state=a%26b",
+	]);
+});
+
+test("a rejected request says where to get a token, and which scope it needs", async () => {
+	const metadata = 'resource_metadata="https://tenantry.test/.well-known/oauth-protected-resource';
+	const home = await world();
+	const challenge = async (method: string, path: string, key?: string) =>
+		(await call(method, path, { key })).headers.get("www-authenticate");
+	expect(await challenge("GET", "/api/projects")).toBe(`Bearer ${metadata}/api"`);
+	expect(await challenge("GET", "/api/projects", "x")).toBe(
+		`Bearer error="invalid_token", ${metadata}/api"`,
+	);
+	const mcp = await post(undefined, {});
+	expect(mcp.headers.get("www-authenticate")).toBe(`Bearer ${metadata}/mcp"`);
+	const key = await keyFor(home.owner.id, { scopes: ["user:read"] });
+	expect(await challenge("DELETE", `/api/projects/${home.project}`, key)).toBe(
+		`Bearer error="insufficient_scope", scope="project:write", ${metadata}/api"`,
+	);
+});
+
+test("the person sees the app, its host, what it asks for, and where it continues", async () => {
+	const home = await world();
+	const client_id = newApp();
+	const { parameters } = await request(client_id, {
+		scope: "project:write offline_access user:read",
+		resource: MCP,
+	});
+	const { body } = await preview(home, parameters);
+	const cancelled = new URL(body.cancel_url);
+	expect(body).toMatchObject({
+		client_id,
+		client_name: "Notes",
+		client_host: new URL(client_id).host,
+		redirect_host: "notes.example",
+		audience: "mcp",
+		scopes: ["project:write", "user:read"],
+	});
+	expect(cancelled.href.startsWith(`${CALLBACK}?`)).toBe(true);
+	expect(Object.fromEntries(cancelled.searchParams)).toEqual({
+		error: "access_denied",
+		state: parameters.state,
+		iss: "https://app.tenantry.test",
+	});
+});
+
+test("an app that names no scope asks to read, and one without a name is called after its host", async () => {
+	const client_id = newApp({ client_name: undefined });
+	const { parameters } = await request(client_id);
+	const { body } = await preview(await world(), parameters);
+	expect(body.scopes).toEqual(scopes.filter((scope) => scope.endsWith(":read")));
+	expect(body.client_name).toBe(new URL(client_id).host);
+});
+
+test.each([
+	["response_type", { response_type: "token" }, "invalid_choice"],
+	["code_challenge", { code_challenge: "x" }, "invalid_input"],
+	["code_challenge_method", { code_challenge_method: "plain" }, "invalid_choice"],
+	["scope", { scope: "nothing" }, "invalid_input"],
+	["resource", { resource: "https://evil.test/mcp" }, "invalid_input"],
+	["resource", { resource: "https://app.tenantry.test/docs" }, "invalid_input"],
+	["redirect_uri", { redirect_uri: `${CALLBACK}/x` }, "invalid_input"],
+	["redirect_uri", { redirect_uri: `${CALLBACK}?x=1` }, "invalid_input"],
+	["redirect_uri", { redirect_uri: "https://notes.example:8443/callback" }, "invalid_input"],
+	["client_id", { client_id: "https://notes.example" }, "invalid_input"],
+	["client_id", { client_id: "https://notes.example/a/../b" }, "invalid_input"],
+	["client_id", { client_id: "javascript:alert(1)" }, "invalid_input"],
+])(
+	"a request with a wrong %s is rejected, in the page and when it is allowed: %o",
+	async (attr, fields, code) => {
+		const home = await world();
+		const { parameters } = await request(newApp(), fields);
+		expect(await preview(home, parameters)).toMatchObject(rejected(attr, code));
+		expect(await approve(home, parameters)).toMatchObject(rejected(attr, code));
+	},
+);
+
+test.each([
+	["is about another app", { client_id: "https://other.example/app" }],
+	["is for an app with a secret", { token_endpoint_auth_method: "client_secret_basic" }],
+	["has no redirect URI", { redirect_uris: [] }],
+	["leads to a script", { redirect_uris: [CALLBACK, "javascript:alert(1)"] }],
+	[
+		"leads to another host without encryption",
+		{ redirect_uris: ["http://notes.example/callback"] },
+	],
+	["has a fragment", { redirect_uris: [`${CALLBACK}#x`] }],
+	["has a name that hides text", { client_name: "Notes\u202e" }],
+	["is too large", { padding: 10_000 }],
+])("a document that %s is rejected", async (_, fields) => {
+	const { parameters } = await request(newApp(fields));
+	expect(await preview(await world(), parameters)).toMatchObject(rejected("client_id"));
+});
+
+test.each(["/redirect/302", "/status/500", "/body/200/bm90aGluZw", "/close"])(
+	"an app whose document is at %s is rejected",
+	async (path) => {
+		const { parameters } = await request(`${env.RECEIVER_URL}${path}`);
+		expect(await preview(await world(), parameters)).toMatchObject(rejected("client_id"));
+	},
+);
+
+test("a document in a private network isn't fetched, nor one without encryption", async () => {
+	const home = await world();
+	const options = { env: { ALLOW_PRIVATE_DESTINATIONS: "false" } };
+	for (const [client_id, reason] of [
+		[newApp(), "must be an https URL"],
+		["https://10.0.0.1/app", "10.0.0.1 is a private address"],
+		["https://localhost/app", "localhost is a name of a private network"],
+	] as const) {
+		const { parameters } = await request(client_id);
+		const response = await preview(home, parameters, options);
+		expect(response).toMatchObject(rejected("client_id"));
+		expect(response.body.detail).toContain(reason);
+	}
+});
+
+test("only a program on the person's computer may choose its port", async () => {
+	const home = await world();
+	const loopback = ["http://127.0.0.1/cb", "http://localhost/cb", "http://[::1]:80/cb"];
+	const client_id = newApp({ redirect_uris: [...loopback, "com.example.app:/cb", CALLBACK] });
+	const seen = async (redirect_uri: string) =>
+		(await preview(home, (await request(client_id, { redirect_uri })).parameters)).status;
+	for (const [uri, status] of [
+		["http://127.0.0.1:33418/cb", 200],
+		["http://localhost:1/cb", 200],
+		["http://[::1]:9/cb", 200],
+		["com.example.app:/cb", 200],
+		["http://127.0.0.1:33418/other", 400],
+		["https://127.0.0.1:33418/cb", 400],
+		["http://127.0.0.1.evil.test:33418/cb", 400],
+		["http://user@127.0.0.1:33418/cb", 400],
+		["com.example.app:/other", 400],
+	] as const)
+		expect([uri, await seen(uri)]).toEqual([uri, status]);
+});
+
+test("a person allows at most what the app asks for, and what they have themselves", async () => {
+	const home = await world();
+	const { parameters } = await request(newApp(), { scope: "project:read" });
+	expect(await approve(home, parameters, { scopes: ["project:write"] })).toMatchObject(
+		rejected("scopes"),
+	);
+	expect(await approve(home, parameters, { scopes: [] })).toMatchObject(
+		rejected("scopes", "empty"),
+	);
+	const other = await world();
+	const scoped_organizations = [other.id];
+	expect(
+		await approve(home, parameters, { scopes: ["project:read"], scoped_organizations }),
+	).toMatchObject(rejected("scoped_organizations__0", "does_not_exist"));
+	const scoped_projects = [other.project];
+	expect(
+		await approve(home, parameters, { scopes: ["project:read"], scoped_projects }),
+	).toMatchObject(rejected("scoped_projects__0", "does_not_exist"));
+	const few = await keyFor(home.owner.id, { scopes: ["personal_api_key:write"] });
+	expect(await approve({ key: few }, parameters)).toMatchObject(
+		forbidden("An API key can't give more access than it has itself."),
+	);
+	const expires_at = new Date(Date.now() + 86_400_000).toISOString();
+	const short = await keyFor(home.owner.id, { scopes: ["*"], expires_at });
+	expect((await approve({ key: short }, parameters)).status).toBe(403);
+	expect(
+		(await approve({ key: short }, parameters, { scopes: ["project:read"], ends_at: expires_at }))
+			.status,
+	).toBe(200);
+});
+
+test("where keys must expire, an app's access must end", async () => {
+	const home = await world();
+	await db
+		.update(organizations)
+		.set({ keys_must_expire: true })
+		.where(eq(organizations.uuid, home.id));
+	const { parameters } = await request(newApp());
+	expect(await approve(home, parameters)).toMatchObject(rejected("ends_at", "expiry_required"));
+	const ends_at = "2999-01-01";
+	expect((await approve(home, parameters, { scopes: ["project:read"], ends_at })).status).toBe(200);
+});
+
+test("a service account can't allow an app", async () => {
+	const home = await world();
+	const key = await keyFor((await serviceAccount(home)).user_id);
+	const { parameters } = await request(newApp());
+	expect(await approve({ key }, parameters)).toMatchObject(
+		forbidden("Only people can allow apps."),
+	);
+});
+
+test("the endpoints for apps have errors of the protocol", async () => {
+	for (const [path, form, error] of [
+		["token", "", "invalid_request"],
+		["token", "grant_type=password", "unsupported_grant_type"],
+		["token", "grant_type=refresh_token&grant_type=refresh_token", "invalid_request"],
+		["token", "grant_type=authorization_code&code=x", "invalid_grant"],
+		["token", "grant_type=refresh_token&refresh_token=x", "invalid_request"],
+		["revoke", "", "invalid_request"],
+		["introspect", "token=x", "invalid_request"],
+	] as const) {
+		const response = await send("POST", `/oauth/${path}`, new URLSearchParams(form));
+		const { error: given } = await response.json<{ error: string }>();
+		const caching = response.headers.get("cache-control");
+		expect([form, response.status, given, caching]).toEqual([form, 400, error, "no-store"]);
+	}
+	const json = await send("POST", "/oauth/token", JSON.stringify({ grant_type: "password" }));
+	expect([json.status, await json.json()]).toMatchObject([400, { error: "invalid_request" }]);
+	expect((await send("GET", "/oauth/token")).status).toBe(405);
+	expect((await send("POST", "/oauth/nothing")).status).toBe(404);
+});
+
+test("the person gets a mail about an app that can change something", async () => {
+	const home = await person();
+	await db.update(users).set({ is_email_verified: true }).where(eq(users.id, home.id));
+	const mails = outbox();
+	const { parameters } = await request(newApp(), { scope: "project:write project:read" });
+	for (const scope of ["project:read", "project:write"])
+		await call("POST", "/api/app_requests", {
+			key: home.key,
+			body: { ...parameters, scopes: [scope] },
+			env: mails.env,
+		});
+	const sent = mails.take();
+	expect(sent).toHaveLength(1);
+	expect(sent[0]?.text).toContain('The app "Notes" of');
+});

@@ -1,0 +1,134 @@
+import { createExecutionContext, waitOnExecutionContext } from "cloudflare:test";
+import { env } from "cloudflare:workers";
+import { exportJWK, generateKeyPair, SignJWT } from "jose";
+import * as oauth from "oauth4webapi";
+import { v7 } from "uuid";
+import { expect } from "vitest";
+import { TOKEN_EXCHANGE } from "../../../src/accounts/oauth/token_types.ts";
+import { app } from "../../../src/app.ts";
+import { received } from "../../support/exporting.ts";
+import { world } from "../../support/world.ts";
+import { send, server } from "../oauth/support.ts";
+
+/** The audience of tokens: where the tests' APP_URL is. */
+export const AUDIENCE = "https://app.tenantry.test";
+
+export const SUBJECT = "repo:octo-org/website:ref:refs/heads/main";
+
+const JWT = "urn:ietf:params:oauth:token-type:jwt";
+
+/** Returns the time in seconds since 1970, this many seconds from now. */
+export const inSeconds = (seconds: number) => Math.floor(Date.now() / 1000) + seconds;
+
+/** Creates a key pair with an id. */
+async function newPair(alg: string) {
+	const { publicKey, privateKey } = await generateKeyPair(alg, { extractable: true });
+	const kid = v7();
+	return { alg, kid, privateKey, jwk: { ...(await exportJWK(publicKey)), kid, alg, use: "sig" } };
+}
+
+/** An issuer on loopback, which signs tokens as GitHub does. */
+export async function issuer() {
+	const at = `/issuers/${v7()}`;
+	const url = `${env.RECEIVER_URL}${at}`;
+	let pair = await newPair("RS256");
+	/** Makes the issuer sign with another key, which it publishes instead of the old one. */
+	async function rotate(alg = "RS256") {
+		pair = await newPair(alg);
+		await publish([pair.jwk]);
+	}
+	const publish = (keys: object[]) =>
+		fetch(`${url}/jwks`, { method: "PUT", body: JSON.stringify({ keys }) });
+	await publish([pair.jwk]);
+	/** Signs a token with these claims, of which undefined ones are left out. */
+	const sign = (claims: Record<string, unknown> = {}, header: object = {}) => {
+		const times = { iat: inSeconds(0), exp: inSeconds(300) };
+		const payload = { iss: url, aud: AUDIENCE, sub: SUBJECT, ...times };
+		return new SignJWT(Object.assign(payload, claims))
+			.setProtectedHeader({ alg: pair.alg, kid: pair.kid, typ: "JWT", ...header })
+			.sign(pair.privateKey);
+	};
+	/** How often the keys were fetched. */
+	const fetches = async () =>
+		(await received(`${at}/jwks`)).filter(({ method }) => method === "GET").length;
+	return { url, sign, rotate, publish, fetches, current: () => pair };
+}
+
+/** A tenant whose service account trusts an issuer. */
+export async function trusting(fields: object = {}, level = 1) {
+	const home = await world();
+	const its = await issuer();
+	const { body: account } = await home.here("POST", "/service_accounts", {
+		body: { name: "Deploy", level },
+	});
+	const path = `/service_accounts/${account.id}/trusted_issuers`;
+	const { status, body: trust } = await home.here("POST", path, {
+		body: {
+			name: "Deployment of main",
+			issuer: its.url,
+			subject: SUBJECT,
+			scopes: ["project:read"],
+			...fields,
+		},
+	});
+	expect(status).toBe(201);
+	const at = `${path}/${trust.id}`;
+	return { ...home, ...its, account, trust, path, at };
+}
+
+export type Trusting = Awaited<ReturnType<typeof trusting>>;
+
+/** Lets the client library call the worker. */
+const options = {
+	[oauth.customFetch]: (
+		url: string,
+		{ method, headers, body }: oauth.CustomFetchOptions<string, URLSearchParams | unknown>,
+	) => send(method, url, body instanceof URLSearchParams ? body : undefined, headers),
+};
+
+/** Exchanges a token for a key. */
+export async function exchange(
+	client_id: string,
+	subject_token: string,
+	more: Record<string, string> = {},
+) {
+	const as = await server();
+	const client = { client_id };
+	const parameters = { subject_token, subject_token_type: JWT, ...more };
+	const response = await oauth.genericTokenEndpointRequest(
+		...([as, client, oauth.None(), TOKEN_EXCHANGE, parameters, options] as const),
+	);
+	return oauth.processGenericTokenEndpointResponse(as, client, response);
+}
+
+/** The key for a new token of the issuer. */
+export const keyOf = async ({ trust, sign }: Pick<Trusting, "trust" | "sign">) =>
+	(await exchange(trust.id, await sign())).access_token;
+
+/** Exchanges a token in a request whose environment is another. */
+export async function exchangeIn(
+	overrides: Partial<Env>,
+	{ trust, sign }: Pick<Trusting, "trust" | "sign">,
+	address = v7(),
+) {
+	const body = new URLSearchParams({
+		grant_type: TOKEN_EXCHANGE,
+		client_id: trust.id,
+		subject_token: await sign(),
+		subject_token_type: JWT,
+	});
+	const headers = { "cf-connecting-ip": address };
+	const request = new Request(`${AUDIENCE}/oauth/token`, { method: "POST", headers, body });
+	const context = createExecutionContext();
+	const response = await app.fetch(request, { ...env, ...overrides }, context);
+	await waitOnExecutionContext(context);
+	const { status } = response;
+	return { status, headers: response.headers, body: JSON.parse(await response.text()) };
+}
+
+/** What the client library throws for a rejected token. */
+export const rejected = (error_description: string, error = "invalid_request") => ({
+	name: "ResponseBodyError",
+	error,
+	error_description: expect.stringContaining(error_description),
+});

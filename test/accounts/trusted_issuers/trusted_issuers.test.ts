@@ -1,0 +1,256 @@
+import { eq } from "drizzle-orm";
+import { v7 } from "uuid";
+import { describe, expect, test } from "vitest";
+import { personalApiKeys } from "../../../src/db/schema/personal_api_keys.ts";
+import { trustedIssuers } from "../../../src/db/schema/trusted_issuers.ts";
+import { forbidden } from "../../support/errors.ts";
+import { call, cost, db, join, keyFor, racing, world } from "../../support/world.ts";
+import { statusWith } from "../oauth/support.ts";
+import { AUDIENCE, keyOf, SUBJECT, trusting } from "./support.ts";
+
+const TOO_MUCH = forbidden("An API key can't give more access than it has itself.");
+
+const BODY = {
+	name: "Builds",
+	issuer: "https://192.0.2.1/issuer/",
+	subject: SUBJECT,
+	scopes: ["project:read"],
+};
+
+describe("a trusted issuer", () => {
+	test("is created, read, listed, changed and deleted by an admin, and each is an event", async () => {
+		const { here, id, path, trust: first } = await trusting();
+		const admin = await join(id, 8);
+		const ask = (method: string, at: string, body?: object) =>
+			call(method, `/api/organizations/${id}${at}`, { key: admin.key, body });
+		const made = await ask("POST", path, { ...BODY, name: " Builds ", claims: { ref: "main" } });
+		expect(made.status).toBe(201);
+		expect(cost(made).trips).toBe(2);
+		const trust = {
+			...BODY,
+			id: expect.any(String),
+			// The issuer stays exactly as it is in tokens.
+			issuer: "https://192.0.2.1/issuer/",
+			audience: AUDIENCE,
+			claims: { ref: "main" },
+			scoped_projects: [],
+			created_at: expect.any(String),
+			last_used_at: null,
+		};
+		expect(made.body).toEqual(trust);
+		const at = `${path}/${made.body.id}`;
+		expect((await ask("GET", `${path}/${made.body.id.toUpperCase()}`)).body).toEqual(trust);
+		expect((await ask("GET", path)).body).toMatchObject({ count: 2, results: [trust, first] });
+		const changed = await ask("PATCH", at, { name: "Nightly", audience: "tenantry" });
+		expect(changed.body).toEqual({ ...trust, name: "Nightly", audience: "tenantry" });
+		expect((await ask("PATCH", at, {})).body).toEqual(changed.body);
+		expect((await ask("DELETE", at)).status).toBe(204);
+		expect((await ask("GET", at)).status).toBe(404);
+		const { results } = (await here("GET", "/events?types=trusted_issuer.*")).body;
+		expect(
+			results.map(({ type, data }: { type: string; data: { name: string } }) => [type, data.name]),
+		).toEqual([
+			["trusted_issuer.created", "Deployment of main"],
+			["trusted_issuer.created", "Builds"],
+			["trusted_issuer.updated", "Nightly"],
+			["trusted_issuer.deleted", "Nightly"],
+		]);
+	});
+
+	test("requires an admin, and the scopes of service accounts", async () => {
+		const { id, owner, path, at } = await trusting();
+		const member = await join(id, 1);
+		const reader = await keyFor(owner.id, {
+			scopes: ["organization_member:read", "project:write"],
+		});
+		const requests = [
+			["GET", path, undefined],
+			["GET", at, undefined],
+			["POST", path, BODY],
+			["PATCH", at, { name: "x" }],
+			["DELETE", at, undefined],
+		] as const;
+		for (const [method, path, body] of requests) {
+			const ask = (key: string) => call(method, `/api/organizations/${id}${path}`, { key, body });
+			expect(await ask(member.key)).toMatchObject(
+				forbidden("Your organization access level is insufficient."),
+			);
+			expect((await ask(reader)).status).toBe(method === "GET" ? 200 : 403);
+		}
+	});
+
+	test("of another organization or account is not found", async () => {
+		const { here, path, at } = await trusting();
+		const stranger = await trusting();
+		const own = (await stranger.here("GET", "/service_accounts")).body.results[0].id;
+		const { body: other } = await here("POST", "/service_accounts", { body: { name: "Other" } });
+		const missing = { status: 404, body: { detail: "Not found." } };
+		const id = at.slice(path.length);
+		const beside = `/service_accounts/${other.id}/trusted_issuers`;
+		for (const [ask, base] of [
+			[stranger.here, path],
+			[stranger.here, `/service_accounts/${own}/trusted_issuers`],
+			[here, beside],
+			[here, `/service_accounts/${v7()}/trusted_issuers`],
+		] as const) {
+			expect(await ask("GET", `${base}${id}`)).toMatchObject(missing);
+			for (const body of [{ name: "x" }, { scopes: "x" }])
+				expect(await ask("PATCH", `${base}${id}`, { body })).toMatchObject(missing);
+			expect(await ask("DELETE", `${base}${id}`)).toMatchObject(missing);
+		}
+		for (const body of [BODY, {}])
+			expect(await stranger.here("POST", path, { body })).toMatchObject(missing);
+		expect(await stranger.here("GET", path)).toMatchObject(missing);
+		expect((await here("GET", beside)).body.count).toBe(0);
+	});
+
+	test.each([
+		["issuer", "token.actions.githubusercontent.com"],
+		["issuer", "ftp://192.0.2.1"],
+		["issuer", "https://user@192.0.2.1"],
+		["issuer", "https://192.0.2.1/?a=b"],
+		["issuer", "https://192.0.2.1/#a"],
+		["issuer", ""],
+		["subject", ""],
+		["subject", "*"],
+		["subject", "repo:*"],
+		["subject", "repo:octo-org*"],
+		["subject", "repo:*:ref"],
+		["subject", "repo:octo-org/*:*"],
+		["subject", "//::*"],
+		["audience", ""],
+	])("can't have the %s '%s'", async (field, value) => {
+		const { here, path, at } = await trusting();
+		const invalid = { status: 400, body: { attr: field } };
+		expect(await here("POST", path, { body: { ...BODY, [field]: value } })).toMatchObject(invalid);
+		expect(await here("PATCH", at, { body: { [field]: value } })).toMatchObject(invalid);
+	});
+
+	test("has at most 20 claims, which are texts, and needs its fields", async () => {
+		const { here, path } = await trusting();
+		const post = (more: object) => here("POST", path, { body: { ...BODY, ...more } });
+		const many = (n: number) =>
+			Object.fromEntries(Array.from({ length: n }, (_, i) => [`c${i}`, "x"]));
+		expect((await post({ claims: many(20) })).status).toBe(201);
+		expect(await post({ claims: many(21) })).toMatchObject({
+			status: 400,
+			body: { code: "max_length", attr: "claims" },
+		});
+		for (const value of [1, true, null, ["x"]])
+			expect((await post({ claims: { c: value } })).body.attr).toBe("claims__c");
+		for (const field of ["name", "issuer", "subject", "scopes"])
+			expect(await post({ [field]: undefined })).toMatchObject({
+				status: 400,
+				body: { code: "required", attr: field },
+			});
+		expect((await post({ scopes: [] })).body.attr).toBe("scopes");
+	});
+
+	test("must be on the public internet and use https, unless private hosts are allowed", async () => {
+		const { here, path, at } = await trusting();
+		const env = { ALLOW_PRIVATE_DESTINATIONS: "" };
+		for (const issuer of ["http://192.0.2.1", "https://127.0.0.1", "https://10.0.0.1"])
+			for (const [method, to, body] of [
+				["POST", path, { ...BODY, issuer }],
+				["PATCH", at, { issuer }],
+			] as const)
+				expect(await here(method, to, { body, env })).toMatchObject({
+					status: 400,
+					body: { attr: "issuer" },
+				});
+	});
+});
+
+describe("a key can't let a job have more than itself", () => {
+	test.each([
+		["scopes", { scopes: ["organization_member:write", "project:read"] }, { scopes: ["*"] }],
+		["life", { expires_at: "2099-01-01T00:00:00.000Z" }, {}],
+		["addresses", { allowed_ips: ["203.0.113.0/24"] }, {}],
+	])("%s", async (_, key, more) => {
+		const { id, owner, path, at } = await trusting({ scopes: ["*"] });
+		const limited = await keyFor(owner.id, key);
+		const ask = (method: string, to: string, body: object) =>
+			call(method, `/api/organizations/${id}${to}`, {
+				key: limited,
+				body,
+				headers: { "cf-connecting-ip": "203.0.113.1" },
+			});
+		expect(await ask("POST", path, { ...BODY, ...more })).toMatchObject(TOO_MUCH);
+		// With another subject or issuer, the caller would get a key with all that the trust gives.
+		for (const body of [{ subject: "x" }, { issuer: BODY.issuer }, { claims: { a: "b" } }])
+			expect(await ask("PATCH", at, body)).toMatchObject(TOO_MUCH);
+		expect((await ask("PATCH", at, { name: "Renamed" })).status).toBe(200);
+	});
+
+	test("also if another request gives the trust more meanwhile", async () => {
+		const { id, owner, here, at, trust } = await trusting();
+		const key = await keyFor(owner.id, { scopes: ["organization_member:write", "project:read"] });
+		const response = await call("PATCH", `/api/organizations/${id}${at}`, {
+			key,
+			body: { subject: "mine" },
+			env: racing(() => here("PATCH", at, { body: { scopes: ["*"] } })),
+		});
+		expect(response).toMatchObject(TOO_MUCH);
+		const its = eq(trustedIssuers.id, trust.id);
+		expect((await db.select().from(trustedIssuers).where(its))[0]).toMatchObject({
+			subject: SUBJECT,
+			scopes: ["*"],
+		});
+	});
+
+	test("projects that the account can't see", async () => {
+		const { here, path, at, project } = await trusting();
+		const other = await world();
+		const wrongProject = {
+			status: 400,
+			body: { attr: "scoped_projects__1", code: "does_not_exist" },
+		};
+		const body = { scoped_projects: [project, other.project] };
+		expect(await here("POST", path, { body: { ...BODY, ...body } })).toMatchObject(wrongProject);
+		expect(await here("PATCH", at, { body })).toMatchObject(wrongProject);
+	});
+});
+
+describe("the keys of a trusted issuer", () => {
+	const left = ({ trust }: { trust: { id: string } }) =>
+		db.$count(personalApiKeys, eq(personalApiKeys.client_id, trust.id));
+
+	test.each([
+		["issuer", { issuer: BODY.issuer }],
+		["audience", { audience: "other" }],
+		["subject", { subject: "other" }],
+		["claims", { claims: { environment: "production" } }],
+		["scopes", { scopes: ["plugin:read"] }],
+	])("end when its %s changes", async (_, body) => {
+		const home = await trusting();
+		const key = await keyOf(home);
+		expect((await home.here("PATCH", home.at, { body })).status).toBe(200);
+		expect(await statusWith(key)).toBe(401);
+		expect(await left(home)).toBe(0);
+	});
+
+	test("stay when its name changes, and end when it is deleted, unlike those of others", async () => {
+		const home = await trusting();
+		const made = await home.here("POST", `/service_accounts/${home.account.id}/keys`, {
+			body: { label: "Old", scopes: ["project:read"] },
+		});
+		const { body: second } = await home.here("POST", home.path, {
+			body: { ...BODY, issuer: home.url },
+		});
+		const [key, other] = [await keyOf(home), await keyOf({ ...home, trust: second })];
+		await home.here("PATCH", home.at, { body: { name: "Renamed" } });
+		expect(await statusWith(key)).toBe(200);
+		expect((await home.here("DELETE", home.at)).status).toBe(204);
+		expect(await statusWith(key)).toBe(401);
+		expect(await left(home)).toBe(0);
+		expect(await statusWith(other)).toBe(200);
+		expect(await statusWith(made.body.value)).toBe(200);
+	});
+
+	test("aren't among those that the account was given by hand, and don't count as such", async () => {
+		const home = await trusting();
+		await keyOf(home);
+		const { body } = await home.here("GET", `/service_accounts/${home.account.id}/keys`);
+		expect(body).toMatchObject({ count: 0, results: [] });
+	});
+});

@@ -1,0 +1,119 @@
+import * as oauth from "oauth4webapi";
+import type { Page } from "playwright-core";
+import { expect, test } from "vitest";
+import { client_id, discover, insecure, newRequest } from "./support/app.ts";
+import { checkLooks, clientOf, inBrowser, newOrganization } from "./support/browser.ts";
+
+const button = (page: Page, name: string) => page.getByRole("button", { name, exact: true });
+
+inBrowser("allowing an app", (open) => {
+	test("shows who asks and for what, and gives the app what the person leaves", async () => {
+		const { organization } = await newOrganization("Notes Ltd");
+		const { path, isBack, exchange } = await newRequest("project:write user:read webhook:read");
+		const page = await open(path);
+		await page.getByText(new URL(client_id).host).waitFor();
+		await page.getByText("It calls itself “Notes”").waitFor();
+		expect(await page.getByRole("row").count()).toBe(4);
+		expect(await page.getByLabel("Profile: Write").count()).toBe(0);
+		await page.getByLabel("Projects: Read").check();
+		await page.getByLabel("Webhooks: None").check();
+		await page.getByLabel("Where").selectOption({ label: "Notes Ltd" });
+		await page.getByLabel("Its access ends").selectOption({ label: "In 7 days" });
+		await page.getByText("Default project").waitFor();
+		await checkLooks(page, "oauth");
+		await button(page, "Allow").click();
+		await page.waitForURL(isBack);
+		const { access_token, scope } = await exchange(page.url());
+		expect(scope).toBe("project:read user:read");
+		const { results } = await clientOf(access_token).projects.list();
+		expect(new Set(results.map((project) => project.organization))).toEqual(
+			new Set([organization.id]),
+		);
+	});
+
+	test("leads back without access when the person cancels", async () => {
+		const { path, isBack, respond } = await newRequest("project:read");
+		const page = await open(path);
+		await button(page, "Cancel").click();
+		await page.waitForURL(isBack);
+		expect(() => respond(page.url())).toThrow("authorization response from the server is an error");
+	});
+
+	test("asks to sign in first, and leads nowhere if the request is wrong", async () => {
+		const { path } = await newRequest("project:read");
+		const signedOut = await open(path, { key: "" });
+		await signedOut.getByRole("heading", { name: "Sign in" }).waitFor();
+		const wrong = await open(path.replace("callback", "elsewhere"));
+		await wrong.getByText("isn't its own").waitFor();
+		expect(await button(wrong, "Allow").count()).toBe(0);
+		const plain = await open(path.replace("S256", "plain"));
+		await plain.getByText("The app's request is incomplete.").waitFor();
+	});
+});
+
+/** What the command line gets that shows a code, and how it gets tokens. */
+async function newDevice() {
+	const as = await discover();
+	const client = { client_id: "tenantry-cli" };
+	const none = oauth.None();
+	const scope = { scope: "project:write user:read" };
+	const device = await oauth.processDeviceAuthorizationResponse(
+		as,
+		client,
+		await oauth.deviceAuthorizationRequest(as, client, none, scope, insecure),
+	);
+	const poll = async () =>
+		oauth.processDeviceCodeResponse(
+			as,
+			client,
+			await oauth.deviceCodeGrantRequest(as, client, none, device.device_code, insecure),
+		);
+	const { pathname, search } = new URL(device.verification_uri_complete ?? "");
+	return {
+		...device,
+		path: new URL(device.verification_uri).pathname,
+		link: pathname + search,
+		poll,
+	};
+}
+
+inBrowser("allowing a device", (open) => {
+	test("asks for the code, warns, and gives the device what the person leaves", async () => {
+		const { organization } = await newOrganization("Devices Ltd");
+		const { path, user_code, poll } = await newDevice();
+		const page = await open(path);
+		await page.getByText("Continue only if you started this yourself just now").waitFor();
+		await checkLooks(page, "device code");
+		const code = page.getByLabel("The code on the device");
+		await code.fill("bcdf-bcdf");
+		await button(page, "Continue").click();
+		await page.getByText("No device is waiting with this code.").waitFor();
+		await code.fill(user_code.toLowerCase().replace("-", ""));
+		await button(page, "Continue").click();
+		await page.getByText("It calls itself “Tenantry command line”").waitFor();
+		await page.getByText("Continue only if you started this yourself just now").waitFor();
+		await page.getByLabel("Projects: Read").check();
+		await page.getByLabel("Where").selectOption({ label: "Devices Ltd" });
+		await button(page, "Allow").click();
+		await page.getByText("The device has access.").waitFor();
+		const { access_token, scope } = await poll();
+		expect(scope).toBe("project:read user:read");
+		const { results } = await clientOf(access_token).projects.list();
+		expect(new Set(results.map((project) => project.organization))).toEqual(
+			new Set([organization.id]),
+		);
+	});
+
+	test("fills in the code of a link but still asks, and denies for good", async () => {
+		const { link, poll } = await newDevice();
+		const page = await open(link);
+		await button(page, "Continue").click();
+		await button(page, "Cancel").click();
+		await page.getByText("The device gets no access.").waitFor();
+		await expect(poll()).rejects.toMatchObject({ error: "access_denied" });
+		const again = await open(link);
+		await button(again, "Continue").click();
+		await again.getByText("No device is waiting with this code.").waitFor();
+		expect(await button(again, "Allow").count()).toBe(0);
+	});
+});
