@@ -6,6 +6,7 @@ import type { Tenant } from "../../access/tenant.ts";
 import { currentOrganization } from "../../access/visible.ts";
 import { countFailure } from "../../auth/addresses.ts";
 import { digest, isWellFormed, mint } from "../../auth/keys.ts";
+import { limitNetwork } from "../../auth/network_limits.ts";
 import { assertExists } from "../../db/assertion.ts";
 import { type Database, runBatch } from "../../db/client.ts";
 import { now } from "../../db/now.ts";
@@ -19,7 +20,6 @@ import { invalidCode, selectCode, useCode } from "./exchange.ts";
 import type { Form } from "./form.ts";
 import { rejectionOf } from "./grants.ts";
 import { checkResource, issuerOf, type Service } from "./issuer.ts";
-import { limitNetwork } from "./limit.ts";
 import { type Asked, audienceIn, describe, identify } from "./request.ts";
 import * as shape from "./shape.ts";
 import { DEVICE_CODE_MS, DEVICE_GRANT, deviceCodeExpiry } from "./tokens.ts";
@@ -51,12 +51,12 @@ const readUserCode = (text: string) => text.toUpperCase().replace(/[^A-Z]/g, "")
 /** A device code begins with the code of the person, by which its row is found. */
 const prefixOf = (userCode: string) => `tnt_dc_${userCode}_`;
 
-const START = /^tnt_dc_([BCDFGHJKLMNPQRSTVWXZ]{8})_/;
+const START = /^tnt_dc_([A-Z]{8})_/;
 
 /** Starts a request of a device (section 3.1). */
 export async function authorizeDevice(c: Context<App>, form: Form) {
 	// Each writes a row.
-	await limitNetwork(c, "device requests");
+	await limitNetwork(c, "device requests", 10);
 	const service = { env: c.env, url: c.req.url };
 	const { data } = shape.deviceRequest.safeParse({
 		client_id: form.required("client_id"),

@@ -1,15 +1,16 @@
 import { createMiddleware } from "hono/factory";
 import { body } from "../../access/valid.ts";
+import { limitNetwork } from "../../auth/network_limits.ts";
 import type { App } from "../../env.ts";
 import { throttled } from "../../http/errors.ts";
 import { noContent, ok, router } from "../../http/router.ts";
-import { isTooOften } from "../sso/limit.ts";
 import * as shape from "./shape.ts";
 
 /** Returns 429 after too many codes of a person or a network, so that nobody can find one. */
 const limitCodes = createMiddleware<App>(async (c, next) => {
 	const { success } = await c.env.SIGN_INS.limit({ key: `device codes of ${c.var.key.user_id}` });
-	if (!success || (await isTooOften(c, "device codes"))) throw throttled(60);
+	if (!success) throw throttled(60);
+	await limitNetwork(c, "device codes", 60);
 	await next();
 });
 

@@ -1,12 +1,12 @@
 import type { Context } from "hono";
 import * as z from "zod";
+import { limitNetwork } from "../../auth/network_limits.ts";
 import { isSealed, seal, unseal } from "../../auth/secrets.ts";
 import type { App } from "../../env.ts";
 import { bytesOf } from "../../http/body.ts";
 import { name } from "../../http/fields.ts";
 import { DAY_MS } from "../../lib/durations.ts";
 import { OauthError } from "./errors.ts";
-import { limitNetwork } from "./limit.ts";
 import { isRedirectUri } from "./redirect_uris.ts";
 
 /*
@@ -50,7 +50,7 @@ async function readJson(c: Context<App>): Promise<unknown> {
  * @throws OauthError; 429 after ten requests of a network in a minute
  */
 export async function register(c: Context<App>) {
-	await limitNetwork(c, "app registrations");
+	await limitNetwork(c, "app registrations", 10);
 	const { data, error } = Metadata.safeParse(await readJson(c));
 	if (error) {
 		const isAboutUris = error.issues.some(({ path }) => path[0] === "redirect_uris");

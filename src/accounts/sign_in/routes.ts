@@ -1,10 +1,9 @@
 import { createMiddleware } from "hono/factory";
 import { asCaller } from "../../access/middleware.ts";
 import { anyKey } from "../../access/scopes.ts";
-import { addressOf } from "../../auth/addresses.ts";
 import { authenticateKey } from "../../auth/authenticate.ts";
+import { limitNetwork } from "../../auth/network_limits.ts";
 import type { App } from "../../env.ts";
-import { throttled } from "../../http/errors.ts";
 import { accepted, noContent, ok, router } from "../../http/router.ts";
 import { body, query } from "../../http/valid.ts";
 import { PasskeyRequest } from "../passkeys/webauthn.ts";
@@ -14,9 +13,7 @@ import * as shape from "./shape.ts";
 
 /** Returns 429 after too many requests for links from an IP address, or a /64 of IPv6 addresses. */
 const limitByAddress = createMiddleware<App>(async (c, next) => {
-	const { networkOf } = await import("../../auth/ranges.ts");
-	const { success } = await c.env.SIGN_INS.limit({ key: networkOf(addressOf(c) ?? "unknown") });
-	if (!success) throw throttled(60);
+	await limitNetwork(c, "links", 10);
 	await next();
 });
 
@@ -26,11 +23,8 @@ const nothing = async () => {};
 /** docs/keys.md#signing-in */
 export default router()
 	.get("/methods", ok(shape.SignInMethods), query(shape.methods, nothing), async (c) => {
-		const [{ isTooOften }, { methodsOf }] = await Promise.all([
-			import("../sso/limit.ts"),
-			import("./methods.ts"),
-		]);
-		if (await isTooOften(c, "methods")) throw throttled(60);
+		await limitNetwork(c, "methods", 60);
+		const { methodsOf } = await import("./methods.ts");
 		return c.json(await methodsOf(c, c.req.valid("query").email));
 	})
 	.post(

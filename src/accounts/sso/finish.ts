@@ -1,6 +1,7 @@
 import type { Context } from "hono";
 import { commit } from "../../access/unit_of_work.ts";
 import { addressOf } from "../../auth/addresses.ts";
+import { isTooOften } from "../../auth/network_limits.ts";
 import { connect } from "../../db/session.ts";
 import type { App } from "../../env.ts";
 import { enter } from "./enter.ts";
@@ -37,12 +38,8 @@ export async function fail(c: Context<App>, error: unknown, started?: Started) {
 }
 
 /** So that nobody fills a log: ten entries a minute from a network. */
-async function mayLog(c: Context<App>, { connection }: Started) {
-	const { networkOf } = await import("../../auth/ranges.ts");
-	const network = networkOf(addressOf(c) ?? "unknown");
-	const { success } = await c.env.SIGN_INS.limit({ key: `${connection} from ${network}` });
-	return success;
-}
+const mayLog = async (c: Context<App>, { connection }: Started) =>
+	!(await isTooOften(c, connection, 10));
 
 /** Writes what the admin needs to know, which is all that a sign-in that fails writes. */
 async function log(c: Context<App>, error: SignInError, started: Started) {

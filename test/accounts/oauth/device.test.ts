@@ -335,7 +335,7 @@ test("a network starts ten requests a minute", async () => {
 	const address = "192.0.2.78";
 	const form = new URLSearchParams({ client_id: "tenantry-cli" });
 	await eventually(async () => {
-		await exhaust(env.SIGN_INS, `device requests of ${address}`);
+		await exhaust(env.SIGN_INS, `device requests from ${address}`);
 		const response = await send("POST", "/oauth/device_authorization", form, {
 			"cf-connecting-ip": address,
 		});

@@ -313,7 +313,7 @@ describe("a passkey as the whole sign-in", () => {
 		const given = await use(await newAuthenticator());
 		await exhaust(env.AUTH_FAILURES, address);
 		expect((await send("", given, { headers })).status).toBe(429);
-		await exhaust(env.SIGN_INS, address);
+		await exhaust(env.SIGN_INS, `links from ${address}`);
 		expect((await send("/options", {}, { headers })).status).toBe(429);
 	});
 

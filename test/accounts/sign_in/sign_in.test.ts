@@ -240,7 +240,7 @@ describe("asking for a link", () => {
 		const address = v7();
 		const headers = { "cf-connecting-ip": address };
 		await eventually(async () => {
-			await exhaust(env.SIGN_INS, address);
+			await exhaust(env.SIGN_INS, `links from ${address}`);
 			for (const email of ["nobody@tenantry.test", 7]) {
 				const response = await ask(email, { headers });
 				expect(response).toMatchObject({ status: 429, body: { code: "throttled" } });
@@ -256,7 +256,7 @@ describe("asking for a link", () => {
 		const from = (address: string) =>
 			ask("nobody@tenantry.test", { headers: { "cf-connecting-ip": address } });
 		await eventually(async () => {
-			await exhaust(env.SIGN_INS, `${network}::/64`);
+			await exhaust(env.SIGN_INS, `links from ${network}::/64`);
 			for (const address of [`${network}::1`, `${network}:1:2:3:4`.toUpperCase()])
 				expect((await from(address)).status).toBe(429);
 		});
