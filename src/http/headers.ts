@@ -32,9 +32,15 @@ export const secureResponses = secureHeaders({
 	removePoweredBy: false,
 });
 
-/** Enables CORS for the origins in `CORS_ORIGINS`, if there are any. */
+/** What apps in a browser need to sign people in (docs/oauth.md). It takes no cookies. */
+const FOR_APPS = /^\/(?:oauth|\.well-known)\//;
+
+/**
+ * Enables CORS for the origins in `CORS_ORIGINS`, if there are any, and for all origins at the
+ * endpoints for apps.
+ */
 export const crossOrigin: MiddlewareHandler<App> = (c, next) => {
-	const origins = allowedOrigins(c.env);
+	const origins = FOR_APPS.test(c.req.path) ? ["*"] : allowedOrigins(c.env);
 	if (origins.length === 0) return next();
 	return cors({
 		origin: origins.includes("*") ? "*" : origins,

@@ -35,7 +35,8 @@ export default {
 	},
 } satisfies OpenApi<typeof apps>;
 
-const CLIENT_ID = "The URL of the document about the app, or the id of an app that is registered.";
+const CLIENT_ID =
+	"The URL of the document about the app, or the id that it got when it was registered.";
 
 const REQUEST = {
 	response_type: "Always `code`.",

@@ -44,7 +44,8 @@ export const ofOrganization = {
 
 const COMMON = {
 	id: "Identifies the access.",
-	client_id: "Identifies the app: the URL of the document about it.",
+	client_id:
+		"Identifies the app: the URL of the document about it, or the id that it got when it was registered.",
 	client_name: "What the app calls itself. Anyone can choose any name.",
 	client_host:
 		"The host of the app's document, whose owner is responsible for the app; null if there is no document.",

@@ -42,6 +42,28 @@ test("a client that knows only a resource finds how to get a token", async () =>
 	]);
 });
 
+test("an app in a browser finds the service and gets tokens from any origin, without cookies", async () => {
+	const origin = "https://app.example";
+	for (const path of ["/.well-known/oauth-authorization-server", "/oauth/token"]) {
+		const asked = await send("OPTIONS", path, undefined, {
+			origin,
+			"access-control-request-method": "POST",
+			"access-control-request-headers": "content-type",
+		});
+		expect([asked.status, asked.headers.get("access-control-allow-headers")]).toEqual([
+			204,
+			"content-type",
+		]);
+		for (const method of ["GET", "POST"]) {
+			const { headers } = await send(method, path, undefined, { origin });
+			expect(headers.get("access-control-allow-origin")).toBe("*");
+			expect(headers.has("access-control-allow-credentials")).toBe(false);
+		}
+	}
+	const api = await send("GET", "/api/projects", undefined, { origin });
+	expect(api.headers.has("access-control-allow-origin")).toBe(false);
+});
+
 test("a rejected request says where to get a token, and which scope it needs", async () => {
 	const metadata = 'resource_metadata="https://tenantry.test/.well-known/oauth-protected-resource';
 	const home = await world();
