@@ -34,12 +34,12 @@ inBrowser("the apps that have access", (open) => {
 		await apps.getByText("In Harbour Ltd").first().waitFor();
 		await checkLooks(page, "own-apps");
 		expect(await works(token)).toBe(true);
-		await button(page, "End access").first().click();
+		await button(page, "End access of Notes").first().click();
 		await page.getByRole("dialog", { name: "End the access of “Notes”?" }).waitFor();
 		await checkLooks(page, "own-apps-end");
 		await page.getByRole("dialog").getByRole("button", { name: "End access" }).click();
 		await page.getByText("The access of “Notes” is ended.").waitFor();
-		await expect.poll(() => button(page, "End access").count()).toBe(1);
+		await expect.poll(() => button(page, "End access of Notes").count()).toBe(1);
 		expect([await works(token), await works(other)]).toEqual([false, true]);
 	});
 

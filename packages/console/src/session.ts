@@ -20,7 +20,7 @@ type Stored = {
 /** The signed-in user; undefined until the user is loaded, and if no one is signed in. */
 export const me = signal<Me | undefined>();
 
-/** Returns the organization whose pages a user sees first. */
+/** Returns the organization of a user who has visited none in this browser. */
 export const organizationOf = ({ organization, organizations }: Me) =>
 	organization ?? organizations[0];
 

@@ -80,10 +80,12 @@ function useTargets(organization: string | undefined, text: string) {
 			isLeft = true;
 		};
 	}, [organization, text]);
-	return [
+	const isSearched = organization === undefined || text === "" || found?.text === text;
+	const targets = [
 		...pagesOf(organization).filter(({ words }) => has(words, text)),
 		...(text !== "" && found?.text === text ? found.objects : []),
 	];
+	return { targets, isSearched };
 }
 
 /** Leads to any page, project, member or export (docs/console.md#going-to-a-page). */
@@ -94,7 +96,7 @@ export default function Palette({ onClose }: { onClose: () => void }) {
 	const id = useId();
 	const [text, setText] = useState("");
 	const [chosen, setChosen] = useState(0);
-	const targets = useTargets(organization, text.trim());
+	const { targets, isSearched } = useTargets(organization, text.trim());
 	const at = Math.min(chosen, targets.length - 1);
 	function move(by: number) {
 		const next = (at + by + targets.length) % targets.length;
@@ -151,7 +153,11 @@ export default function Palette({ onClose }: { onClose: () => void }) {
 				))}
 			</div>
 			<p role="status" class={targets.length > 0 ? "unseen" : "soft"}>
-				{targets.length > 0 ? `${targets.length} results` : "Nothing found."}
+				{targets.length > 0
+					? `${targets.length} results`
+					: isSearched
+						? "Nothing found."
+						: "Searching…"}
 			</p>
 		</Dialog>
 	);

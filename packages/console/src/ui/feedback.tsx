@@ -52,7 +52,7 @@ export function wordsOf(error: unknown) {
 export function Words({ text }: { text: string }) {
 	const [start] = useState(Date.now);
 	const [now, setNow] = useState(start);
-	const [words = "", seconds] = /^(.*Try again in )(\d+) seconds\.$/.exec(text)?.slice(1) ?? [];
+	const [words = "", seconds] = /^(.*)Try again in (\d+) seconds\.$/s.exec(text)?.slice(1) ?? [];
 	const left = Math.ceil(Number(seconds) - (now - start) / 1000);
 	useEffect(() => {
 		if (!(left > 0)) return;
@@ -63,7 +63,8 @@ export function Words({ text }: { text: string }) {
 	// Screen readers would announce each second.
 	return (
 		<span aria-live="off">
-			{left > 0 ? `${words}${left} ${left === 1 ? "second" : "seconds"}.` : "Try again now."}
+			{words}
+			{left > 0 ? `Try again in ${left} ${left === 1 ? "second" : "seconds"}.` : "Try again now."}
 		</span>
 	);
 }

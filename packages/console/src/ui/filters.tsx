@@ -63,7 +63,7 @@ export function Filter({
 	);
 }
 
-/** A filter by time, in the user's time zone. */
+/** A filter by time, in the zone of the console. */
 export function MomentFilter({ name, label }: { name: string; label: string }) {
 	const [query, change] = useQuery();
 	const at = Date.parse(query[name] ?? "");

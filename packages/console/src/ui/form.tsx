@@ -202,6 +202,11 @@ export function text(fields: FormData, name: string) {
 	return typeof value === "string" ? value.trim() : "";
 }
 
+/** Rejects an empty list, which would mean no restriction. */
+export function assertChosen(attr: string, ids: readonly unknown[]) {
+	if (ids.length === 0) throw rejection(attr, "Select at least one, or remove the restriction.");
+}
+
 /** Returns the texts of all fields with this name, such as selected checkboxes. */
 export const texts = (fields: FormData, name: string) =>
 	fields.getAll(name).filter((value) => typeof value === "string");

@@ -4,6 +4,12 @@ const HEADINGS = { none: "None", read: "Read", write: "Write" };
 
 const ALL: readonly Scope[] = ["*"];
 
+/** Says what full access means for later. */
+export const IncludesLater = ({ scopes }: { scopes: readonly Scope[] }) =>
+	scopes.includes("*") ? (
+		<small class="hint">Full access includes scopes that are added later.</small>
+	) : null;
+
 /** The choice of a level for each object, with what it allows. */
 export function ScopeLevels({
 	scopes,

@@ -8,6 +8,9 @@ const STORED = "tenantry.utc";
 /** Whether times are in UTC instead of the user's time zone. */
 export const isUtc = globalThis.localStorage?.getItem(STORED) === "yes";
 
+/** The zone of times that are entered. */
+export const IN_ZONE = isUtc ? "in UTC" : "in your time zone";
+
 /** Applies to pages that are loaded from now on. */
 export const setUtc = (isOn: boolean) => localStorage.setItem(STORED, isOn ? "yes" : "no");
 

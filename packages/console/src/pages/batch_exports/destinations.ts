@@ -1,3 +1,4 @@
+import { linesOf } from "../../ui/lines.ts";
 /** The types of destinations and their settings, from public/openapi.json. */
 
 /** A setting of a destination. */
@@ -56,12 +57,6 @@ export const fieldOf = (name: string) => `destination__config__${name}`;
 
 /** The values of settings by name. */
 export type Config = Record<string, unknown>;
-
-const linesOf = (value: string) =>
-	value
-		.split("\n")
-		.map((line) => line.trim())
-		.filter(Boolean);
 
 /** Returns the value of a field; undefined if it is empty. */
 function readValue({ name, kind, mayBeEmpty }: Setting, fields: FormData) {

@@ -63,7 +63,10 @@ async function pause({ of, at, reload }: Opened) {
 	say("The export is paused.");
 }
 
-/** Who paused the export, or why the service did. */
+/**
+ * Who paused the export. The log has only what people did: if the service paused it, its last runs
+ * have failed.
+ */
 function Paused({ of, at }: Pick<Opened, "of" | "at">) {
 	const loaded = useLoad(
 		(signal) =>
@@ -80,14 +83,16 @@ function Paused({ of, at }: Pick<Opened, "of" | "at">) {
 		[of.id, of.last_paused_at],
 	);
 	const [entry] = loaded.data?.results ?? [];
-	if (!entry) return null;
-	const { user, detail } = entry;
+	if (!loaded.data) return null;
+	const isThis = entry?.detail.changes.some(
+		({ field, after }) => field === "last_paused_at" && after === of.last_paused_at,
+	);
+	const who = entry?.user ? `by ${nameOf(entry.user)}` : "by the operator";
+	const hasFailed = of.latest_runs[0]?.status.startsWith("Failed");
 	return (
 		<p>
-			Paused <Time value={of.last_paused_at} isRelative />{" "}
-			{user
-				? `by ${nameOf(user)}.`
-				: `by the service: ${detail.trigger?.reason ?? "its last runs failed."}`}
+			Paused <Time value={of.last_paused_at} isRelative />
+			{isThis ? ` ${who}` : hasFailed && " by the service, because its last runs failed"}.
 		</p>
 	);
 }

@@ -9,6 +9,7 @@ import type {
 import { TenantryError } from "tenantry-client";
 import { Field, Select, text } from "../../ui/form.tsx";
 import { toLocal } from "../../ui/moments.ts";
+import { IN_ZONE } from "../../ui/zone.ts";
 import { DestinationFields, Optional } from "./destination_fields.tsx";
 import { type Config, configOf, fieldOf, settingsOf } from "./destinations.ts";
 import { FilePreview } from "./file_preview.tsx";
@@ -101,7 +102,7 @@ const When = ({ of, last }: { of: BatchExport | undefined; last: ComponentChildr
 					name="start_at"
 					label={<Optional label="Not before" />}
 					type="datetime-local"
-					hint="In your time zone."
+					hint={`The time is ${IN_ZONE}.`}
 					defaultValue={moment(of?.start_at)}
 				/>
 				<Field

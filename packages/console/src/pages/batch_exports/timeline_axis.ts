@@ -64,7 +64,8 @@ export function ticksOf(range: Range, count: number): Tick[] {
 		.map((at) => {
 			const date = new Date(at);
 			const isMidnight = local(at, 0, 0) === at;
-			const clock = date.getMinutes() === 0 ? HOUR : CLOCK;
+			const minute = isUtc ? date.getUTCMinutes() : date.getMinutes();
+			const clock = minute === 0 ? HOUR : CLOCK;
 			const words = (isMidnight || !step ? DAY : clock).format(date);
 			return { at, words, isDay: isMidnight && step !== undefined };
 		});

@@ -42,7 +42,7 @@ function PersonFilter({ change }: { change: ChangeFilters }) {
 					const person = found.find(({ email }) => email === value);
 					if (person) {
 						currentTarget.value = "";
-						change({ user: person.uuid, offset: undefined });
+						change({ user: person.uuid, email: undefined, offset: undefined });
 					} else if (value.trim()) delay(() => attempt(() => search(value)));
 				}}
 				onChange={({ currentTarget }) => {
@@ -50,7 +50,7 @@ function PersonFilter({ change }: { change: ChangeFilters }) {
 					// Only members are found above. Somebody who has left has only an address.
 					if (!value.includes("@")) return;
 					currentTarget.value = "";
-					change({ email: value.trim(), offset: undefined });
+					change({ email: value.trim(), user: undefined, offset: undefined });
 				}}
 			/>
 			<datalist id="people">

@@ -41,8 +41,6 @@ function typesOf({ types }: Webhook) {
 	] as const;
 }
 
-/** With seconds, because several attempts for an event can be in the same minute. */
-
 const columnsOf = (replay: (row: WebhookDelivery) => Promise<void>): Column<WebhookDelivery>[] => [
 	{
 		title: "Event",

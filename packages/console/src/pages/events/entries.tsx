@@ -46,15 +46,19 @@ function jobOf(trigger: ActivityEntry["detail"]["trigger"]) {
 
 /**
  * Returns the columns of a list of entries. A click on a name filters by it.
- * @param isOfOne whether all entries are about the same object
+ * @param about how the objects are named: not at all if they are all the same, or by a link
  */
-export const columnsOf = (change: ChangeFilters, isOfOne = false): Column<ActivityEntry>[] => [
+export const columnsOf = (
+	change: ChangeFilters,
+	about: "one" | "filter" | ((id: string) => string) = "filter",
+): Column<ActivityEntry>[] => [
 	{
 		title: "What",
 		cell: ({ id, scope, activity, item_id, detail }) => (
 			<>
 				<strong>{wordsOfType(typeOf(scope, activity))}</strong>{" "}
-				{!isOfOne && (
+				{typeof about === "function" && <a href={about(item_id)}>{detail.name ?? item_id}</a>}
+				{about === "filter" && (
 					<button
 						type="button"
 						class="link"

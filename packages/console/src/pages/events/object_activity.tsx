@@ -27,7 +27,7 @@ export function ObjectActivity({ scope, id }: { scope: string; id: string }) {
 		<Entries
 			scope={scope}
 			of={id}
-			isOfOne
+			about="one"
 			load={(filters, signal) =>
 				api.activityLog.list({ ...at, ...filters, scope, item_id: id }, { signal })
 			}
@@ -41,14 +41,13 @@ type Asked = { limit: number; offset: number } & ReturnType<typeof useFilters>;
 export function Entries({
 	scope,
 	of,
-	isOfOne = false,
+	about,
 	load,
 }: {
 	scope: string;
 	/** Identifies the objects. */
 	of: string;
-	/** Whether all changes are about the same object. */
-	isOfOne?: boolean;
+	about: Parameters<typeof columnsOf>[1];
 	load: (asked: Asked, signal: AbortSignal) => PromiseLike<Page<ActivityEntry>>;
 }) {
 	const { organization } = useOrganization();
@@ -70,7 +69,7 @@ export function Entries({
 				<Table
 					list={list}
 					label="Activity"
-					columns={columnsOf(change, isOfOne)}
+					columns={columnsOf(change, about)}
 					notFound={Object.keys(filters).length > 0 && "Change or remove the filters."}
 					empty={
 						<Empty title="No activity yet">

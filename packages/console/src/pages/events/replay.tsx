@@ -5,6 +5,7 @@ import { api } from "../../session.ts";
 import { say } from "../../ui/feedback.tsx";
 import { Choice, Field, FormDialog, Group, text } from "../../ui/form.tsx";
 import { fromLocal, toLocal } from "../../ui/moments.ts";
+import { IN_ZONE } from "../../ui/zone.ts";
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
@@ -33,7 +34,7 @@ const SinceField = ({ webhook, now }: { webhook: Webhook; now: number }) => (
 		defaultValue={toLocal(
 			webhook.failing_since ? Date.parse(webhook.failing_since) - 60_000 : now - HOUR_MS,
 		)}
-		hint="In your time zone."
+		hint={`The time is ${IN_ZONE}.`}
 	/>
 );
 

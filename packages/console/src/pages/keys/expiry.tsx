@@ -2,6 +2,7 @@ import { useState } from "preact/hooks";
 import type { PersonalApiKey } from "tenantry-client";
 import { Field, Select, text } from "../../ui/form.tsx";
 import { fromLocal, toLocal } from "../../ui/moments.ts";
+import { IN_ZONE } from "../../ui/zone.ts";
 import { dayAfter, momentOf } from "./states.ts";
 
 const DAYS = [
@@ -50,7 +51,7 @@ export function Expiry({
 			{choice === "date" && (
 				<Field
 					name="expires_date"
-					label="Expiry date (in your time zone)"
+					label={`Expiry date (${IN_ZONE})`}
 					type="datetime-local"
 					required
 					defaultValue={toLocal(Date.parse(before?.expires_at ?? dayAfter(30)))}

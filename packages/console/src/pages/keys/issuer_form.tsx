@@ -1,6 +1,16 @@
 import { useState } from "preact/hooks";
 import type { CreateTrustedIssuerBody, PersonalApiKey, TrustedIssuer } from "tenantry-client";
-import { Area, Field, Form, rejection, text, texts } from "../../ui/form.tsx";
+import {
+	Area,
+	assertChosen,
+	Field,
+	Form,
+	linesOf,
+	rejection,
+	text,
+	texts,
+} from "../../ui/form.tsx";
+import { linesOf } from "../../ui/lines.ts";
 import type { Scope } from "../../ui/scopes.ts";
 import type { Keys } from "./keys.ts";
 import { Reach } from "./reach.tsx";
@@ -10,29 +20,24 @@ import { ScopePicker } from "./scope_picker.tsx";
 export type IssuerSettings = Required<Omit<CreateTrustedIssuerBody, "audience">> &
 	Pick<CreateTrustedIssuerBody, "audience">;
 
-const linesOf = (claims: Readonly<Record<string, string>>) =>
+const claimLines = (claims: Readonly<Record<string, string>>) =>
 	Object.entries(claims)
 		.map(([name, value]) => `${name}=${value}`)
 		.join("\n");
 
 /** Returns the claims in lines such as `environment=production`. */
 function claimsIn(lines: string) {
-	const claims = lines
-		.split("\n")
-		.map((line) => line.trim())
-		.filter((line) => line !== "")
-		.map((line) => {
-			const [name = "", ...value] = line.split("=");
-			if (value.length === 0) throw rejection("claims", `“${line}” has no =.`);
-			return [name.trim(), value.join("=").trim()] as const;
-		});
+	const claims = linesOf(lines).map((line) => {
+		const [name = "", ...value] = line.split("=");
+		if (value.length === 0) throw rejection("claims", `“${line}” has no =.`);
+		return [name.trim(), value.join("=").trim()] as const;
+	});
 	return Object.fromEntries(claims);
 }
 
 function projectsIn(fields: FormData, isLimited: boolean) {
 	const projects = texts(fields, "project").map(Number);
-	if (isLimited && projects.length === 0)
-		throw rejection("scoped_projects", "Select at least one, or remove the restriction.");
+	if (isLimited) assertChosen("scoped_projects", projects);
 	return isLimited ? projects : [];
 }
 
@@ -74,7 +79,7 @@ const Rules = ({ before }: { before: TrustedIssuer | undefined }) => (
 			label="Other claims"
 			rows={2}
 			spellcheck={false}
-			defaultValue={linesOf(before?.claims ?? {})}
+			defaultValue={claimLines(before?.claims ?? {})}
 			placeholder="repository_owner_id=1234567"
 			hint="One per line, as name=value. The values must be the same in the token."
 		/>

@@ -11,8 +11,8 @@ import { api } from "../../session.ts";
 import { Button } from "../../ui/button.tsx";
 import { useSave } from "../../ui/conflict.tsx";
 import { confirm } from "../../ui/dialog.tsx";
-import { Empty, Show, say } from "../../ui/feedback.tsx";
-import { PageView, Section } from "../../ui/page.tsx";
+import { Empty, say } from "../../ui/feedback.tsx";
+import { LoadedPage, PageView, Section } from "../../ui/page.tsx";
 import { summaryOf } from "../../ui/scopes.ts";
 import { type Column, Table } from "../../ui/table.tsx";
 import { Facts, Snippet, Time } from "../../ui/values.tsx";
@@ -61,6 +61,7 @@ export function IssuerSection({ account }: Pick<Of, "account">) {
 	const list = useList(
 		(page, signal) => api.trustedIssuers.list({ ...within, ...page }, { signal }),
 		[account.id],
+		{ parameter: "issuers_offset" },
 	);
 	return (
 		<Section
@@ -188,7 +189,7 @@ export function Issuer({ account, keys, id }: Of & { id: string }) {
 		[account.id, id],
 	);
 	return (
-		<Show of={loaded}>
+		<LoadedPage of={loaded} title="Trusted issuer" above={keys.above}>
 			{(issuer) => (
 				<PageView
 					title={issuer.name}
@@ -213,6 +214,6 @@ export function Issuer({ account, keys, id }: Of & { id: string }) {
 					<Settings account={account} keys={keys} loaded={loaded} issuer={issuer} />
 				</PageView>
 			)}
-		</Show>
+		</LoadedPage>
 	);
 }

@@ -1,6 +1,7 @@
 import { useState } from "preact/hooks";
 import type { PersonalApiKey } from "tenantry-client";
-import { Area, Field, Form, rejection, text, texts } from "../../ui/form.tsx";
+import { Area, assertChosen, Field, Form, text, texts } from "../../ui/form.tsx";
+import { linesOf } from "../../ui/lines.ts";
 import type { Scope } from "../../ui/scopes.ts";
 import { Expiry, expiryIn } from "./expiry.tsx";
 import type { KeySettings, Keys } from "./keys.ts";
@@ -10,17 +11,6 @@ import { ScopePicker } from "./scope_picker.tsx";
 
 /** The default scopes of a new key. */
 const FIRST: readonly Scope[] = ["project:read"];
-
-const entriesIn = (lines: string) =>
-	lines
-		.split(/[\n,]/)
-		.map((line) => line.trim())
-		.filter((line) => line !== "");
-
-/** Rejects an empty list, which would mean no restriction. */
-function assertChosen(attr: string, ids: readonly unknown[]) {
-	if (ids.length === 0) throw rejection(attr, "Select at least one, or remove the restriction.");
-}
 
 function restrictionsIn(fields: FormData, kind: Kind, before: PersonalApiKey | undefined) {
 	const organizations = texts(fields, "organization");
@@ -39,7 +29,7 @@ function restrictionsIn(fields: FormData, kind: Kind, before: PersonalApiKey | u
 
 function Addresses({ defaultValue, seen }: { defaultValue: string[]; seen: readonly string[] }) {
 	const [value, setValue] = useState(defaultValue.join("\n"));
-	const unlisted = seen.filter((address) => !entriesIn(value).includes(address));
+	const unlisted = seen.filter((address) => !linesOf(value, /[\n,]/).includes(address));
 	return (
 		<>
 			<Area
@@ -58,7 +48,7 @@ function Addresses({ defaultValue, seen }: { defaultValue: string[]; seen: reado
 					<button
 						type="button"
 						class="link"
-						onClick={() => setValue([...entriesIn(value), ...unlisted].join("\n"))}
+						onClick={() => setValue([...linesOf(value, /[\n,]/), ...unlisted].join("\n"))}
 					>
 						Add {unlisted.length === 1 ? "this address" : "these addresses"}
 					</button>
@@ -117,7 +107,7 @@ export function KeyForm({
 			label: text(fields, "label"),
 			scopes: [...scopes],
 			...restrictionsIn(fields, kind, before),
-			allowed_ips: entriesIn(text(fields, "allowed_ips")),
+			allowed_ips: linesOf(text(fields, "allowed_ips"), /[\n,]/),
 			expires_at: expiryIn(fields, before, current),
 		});
 	const addresses = before?.allowed_ips ?? [];

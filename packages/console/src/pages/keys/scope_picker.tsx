@@ -1,5 +1,5 @@
 import { Group } from "../../ui/form.tsx";
-import { ScopeLevels } from "../../ui/scope_levels.tsx";
+import { IncludesLater, ScopeLevels } from "../../ui/scope_levels.tsx";
 import { isSame, PRESETS, type Scope } from "../../ui/scopes.ts";
 
 type Choice = { scopes: readonly Scope[]; onChange: (scopes: readonly Scope[]) => void };
@@ -22,9 +22,7 @@ export function ScopePicker({ scopes, onChange }: Choice) {
 				))}
 			</div>
 			<ScopeLevels scopes={scopes} onChange={onChange} />
-			{scopes.includes("*") && (
-				<small class="hint">Full access includes scopes that are added later.</small>
-			)}
+			<IncludesLater scopes={scopes} />
 		</Group>
 	);
 }

@@ -54,7 +54,6 @@ function useActions(reload: () => void) {
 		const renewed = await api.invites.create(at, again(invite, send_email));
 		const { target_email, accept_url } = renewed;
 		if (accept_url) setLink({ email: target_email, url: accept_url });
-		reload();
 		return renewed;
 	}
 	return {
@@ -78,20 +77,25 @@ function useActions(reload: () => void) {
 			say(isOne ? `The invite for ${who} is revoked.` : `The invites for ${who} are revoked.`);
 		},
 		async resend(invites: Invite[]) {
-			const sent: boolean[] = [];
-			await forEachRow(invites, addressOf, async (invite) =>
-				sent.push((await renew(invite, true)).emailing_attempt_made),
-			);
+			let isMailed = true;
+			const sending = forEachRow(invites, addressOf, async (invite) => {
+				// Without mail, the others keep their links.
+				if (isMailed) isMailed = (await renew(invite, true)).emailing_attempt_made;
+			});
+			await sending.finally(reload);
+			const old = invites.length === 1 ? "The link in the old mail" : "The links in the old mails";
 			say(
-				sent.includes(true)
-					? `A new mail was sent to ${wordsFor(invites)}. The link in the old mail no longer works.`
+				isMailed
+					? `A new mail was sent to ${wordsFor(invites)}. ${old} no longer work${invites.length === 1 ? "s" : ""}.`
 					: "No mail was sent, because mail isn't set up for this service.",
 			);
 		},
 		async renewLink(invite: Invite) {
 			// Check this first, because a new link invalidates the old one.
-			if (await canSeeLinks()) await renew(invite, false);
-			else setLink({ email: invite.target_email });
+			if (await canSeeLinks()) {
+				await renew(invite, false);
+				reload();
+			} else setLink({ email: invite.target_email });
 		},
 	};
 }

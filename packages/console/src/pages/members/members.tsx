@@ -92,8 +92,6 @@ const columnsOf = (changes: Changes): Column<Member>[] => [
 	buttons((member) => <Actions member={member} {...changes} />),
 ];
 
-const LEVEL_VALUES = [1, 8, 15] as const;
-
 /** The members of an organization (docs/organizations.md#members). */
 export default function Members() {
 	const { at, isAdmin } = useOrganization();
@@ -101,7 +99,7 @@ export default function Members() {
 	const filters = {
 		search,
 		order,
-		level: LEVEL_VALUES.find((one) => String(one) === level),
+		level: level ? levelIn(level) : undefined,
 		is_2fa_enabled: is_2fa_enabled ? is_2fa_enabled === "true" : undefined,
 	};
 	const [changing, setChanging] = useState<Member[]>();
@@ -158,8 +156,7 @@ export default function Members() {
 			{changing && (
 				<ChangeLevel
 					members={changing}
-					onClose={() => setChanging(undefined)}
-					onChanged={() => {
+					onClose={() => {
 						setChanging(undefined);
 						list.reload();
 					}}
@@ -173,11 +170,10 @@ export default function Members() {
 function ChangeLevel({
 	members,
 	onClose,
-	onChanged,
 }: {
 	members: Member[];
+	/** Called also after a part of the changes, so the list has to be loaded again. */
 	onClose: () => void;
-	onChanged: () => void;
 }) {
 	const { at } = useOrganization();
 	const [first] = members;
@@ -206,7 +202,7 @@ function ChangeLevel({
 				const level = levelIn(text(fields, "level"));
 				await forEachRow(members, personOf, (member) => change(member, level));
 				say(`The level of ${who} is now ${levelName(level).toLowerCase()}.`);
-				onChanged();
+				onClose();
 			}}
 		>
 			{members.length === 1 && first && first.level >= 15 && (

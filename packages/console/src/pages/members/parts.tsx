@@ -69,6 +69,6 @@ export function LevelChoice({
 }
 
 /** Returns the value of `LevelChoice`. */
-export function levelIn(text: string) {
+export function levelIn(text: string): 1 | 8 | 15 {
 	return text === "15" ? 15 : text === "8" ? 8 : 1;
 }

@@ -5,8 +5,8 @@ import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
 import { useSave } from "../../ui/conflict.tsx";
 import { Area, Choice, Form, Group, text } from "../../ui/form.tsx";
+import { linesOf } from "../../ui/lines.ts";
 import { Section } from "../../ui/page.tsx";
-import { linesIn } from "./lines.ts";
 
 export function AllowedApps() {
 	const { organization, reloadOrganization } = useOrganization();
@@ -26,7 +26,7 @@ export function AllowedApps() {
 				showsSaved
 				onSubmit={(fields) => {
 					const isAll = text(fields, "which") === "all";
-					const allowed_apps = isAll ? null : linesIn(fields, "allowed_apps");
+					const allowed_apps = isAll ? null : linesOf(text(fields, "allowed_apps"));
 					return save(organization, { allowed_apps }, "The allowed apps are saved.");
 				}}
 			>

@@ -55,7 +55,12 @@ function OfMembers() {
 					permissions(),
 					...times<OrganizationOauthGrant>(),
 					buttons<OrganizationOauthGrant>((grant) => (
-						<SmallButton onPress={() => end(grant)}>End access</SmallButton>
+						<SmallButton
+							aria-label={`End access of ${grant.client_name} for ${nameOf(grant.user)}`}
+							onPress={() => end(grant)}
+						>
+							End access
+						</SmallButton>
 					)),
 				]}
 			/>

@@ -1,9 +1,10 @@
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
-import type { DeviceRequest } from "tenantry-client";
-import { me, organizationOf } from "../../session.ts";
+import { type DeviceRequest, TenantryError } from "tenantry-client";
+import { usualOrganization } from "../../organization.tsx";
+import { me } from "../../session.ts";
 import { Form, Group, rejection, Select, text, texts } from "../../ui/form.tsx";
-import { ScopeLevels } from "../../ui/scope_levels.tsx";
+import { IncludesLater, ScopeLevels } from "../../ui/scope_levels.tsx";
 import type { Scope } from "../../ui/scopes.ts";
 import { Places } from "./places.tsx";
 
@@ -21,6 +22,15 @@ const ENDS = [
 function endIn(fields: FormData) {
 	const days = text(fields, "ends_at");
 	return days === "" ? null : new Date(Date.now() + Number(days) * DAY_MS).toISOString();
+}
+
+/** Throws the error of a choice, in the words of the form. */
+function explain(error: unknown): never {
+	if (!(error instanceof TenantryError)) throw error;
+	if (error.code === "expiry_required")
+		throw rejection("ends_at", "Choose when it ends: an organization of yours requires that.");
+	if (error.attr?.startsWith("scoped_organizations")) throw rejection("organization", error.detail);
+	throw error;
 }
 
 /** What a person allows an app. */
@@ -74,12 +84,13 @@ export function Decision({
 	async function allow(fields: FormData) {
 		if (scopes.length === 0) throw rejection("scopes", "Leave at least one permission.");
 		const organization = text(fields, "organization");
-		await onAllow({
+		const allowing = onAllow({
 			scopes: [...scopes],
 			scoped_organizations: organization === "" ? [] : [organization],
 			scoped_projects: texts(fields, "project").map(Number),
 			ends_at: endIn(fields),
 		});
+		await allowing.catch(explain);
 	}
 	return (
 		<Form action="Allow" asks={false} onSubmit={allow} onCancel={onCancel}>
@@ -90,8 +101,9 @@ export function Decision({
 			<p>{children}</p>
 			<Group name="scopes" label="What it may do">
 				<ScopeLevels scopes={scopes} most={app.scopes} onChange={setScopes} />
+				<IncludesLater scopes={scopes} />
 			</Group>
-			<Places organizations={user.organizations} first={organizationOf(user)?.id} />
+			<Places organizations={user.organizations} first={usualOrganization(user)} />
 			<Select name="ends_at" label="Its access ends" defaultValue="" options={ENDS} />
 		</Form>
 	);

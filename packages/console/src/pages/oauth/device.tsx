@@ -7,7 +7,7 @@ import { Decision } from "./decision.tsx";
 
 /** Somebody else may have sent the code or the link, to get into the person's account. */
 const WARNING =
-	"Continue only if you started this yourself just now, on a device that you use. Nobody of Tenantry ever sends you a code.";
+	"Continue only if you started this yourself just now, on a device that you use. Nobody from Tenantry will ever send you a code.";
 
 type Entered = { user_code: string; app: DeviceRequest };
 

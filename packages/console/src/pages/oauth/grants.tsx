@@ -11,8 +11,10 @@ export const app = <G extends Grant>(): Column<G> => ({
 	title: "App",
 	cell: ({ client_name, client_host }) => (
 		<>
-			<strong>{client_host ?? client_name}</strong>
-			{client_host && <small class="below">calls itself “{client_name}”</small>}
+			<strong>{client_host ?? `“${client_name}”`}</strong>
+			<small class="below">
+				{client_host ? `calls itself “${client_name}”` : "no host is responsible for it"}
+			</small>
 		</>
 	),
 });

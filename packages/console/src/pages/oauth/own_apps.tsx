@@ -15,11 +15,9 @@ function whereOf({ scoped_organizations, scoped_projects }: OauthGrant) {
 	const names = scoped_organizations.map(
 		(id) => me.value?.organizations.find((each) => each.id === id)?.name ?? "another organization",
 	);
-	const projects = scoped_projects.length;
-	return [
-		`In ${names.length === 0 ? "all organizations" : names.join(", ")}`,
-		...(projects > 0 ? [projects === 1 ? "one project" : `${projects} projects`] : []),
-	].join(", ");
+	const count = scoped_projects.length;
+	const projects = count > 0 ? [count === 1 ? "one project" : `${count} projects`] : [];
+	return `In ${[...names, ...projects].join(", ") || "all organizations"}`;
 }
 
 /** The apps that the user has given access (docs/oauth.md#your-apps). */
@@ -49,7 +47,12 @@ export function OwnApps() {
 							permissions(whereOf),
 							...times<OauthGrant>(),
 							buttons<OauthGrant>((grant) => (
-								<SmallButton onPress={() => end(grant)}>End access</SmallButton>
+								<SmallButton
+									aria-label={`End access of ${grant.client_name}`}
+									onPress={() => end(grant)}
+								>
+									End access
+								</SmallButton>
 							)),
 						]}
 					/>

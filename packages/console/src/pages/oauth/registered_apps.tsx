@@ -9,11 +9,11 @@ import { useSave } from "../../ui/conflict.tsx";
 import { confirm } from "../../ui/dialog.tsx";
 import { Empty, say } from "../../ui/feedback.tsx";
 import { Area, Field, FormDialog, text } from "../../ui/form.tsx";
+import { linesOf } from "../../ui/lines.ts";
 import { Section } from "../../ui/page.tsx";
 import { RowMenu } from "../../ui/row_menu.tsx";
 import { buttons, type Column, Table } from "../../ui/table.tsx";
 import { Copy, Time } from "../../ui/values.tsx";
-import { linesIn } from "./lines.ts";
 
 const LABELS = { name: "Name", redirect_uris: "Redirect URIs" };
 
@@ -71,7 +71,7 @@ const Fields = ({ app }: { app?: OauthClient }) => (
 
 const valuesIn = (fields: FormData) => ({
 	name: text(fields, "name"),
-	redirect_uris: linesIn(fields, "redirect_uris"),
+	redirect_uris: linesOf(text(fields, "redirect_uris")),
 });
 
 function Register({ onClose, onDone }: { onClose: () => void; onDone: () => void }) {
@@ -132,6 +132,7 @@ export function RegisteredApps() {
 	const list = useList(
 		(page, signal) => api.oauthClients.list({ ...at, ...page }, { signal }),
 		[organization.id],
+		{ parameter: "apps_offset" },
 	);
 	async function remove({ id, name }: OauthClient) {
 		const isSure = await confirm({

@@ -133,6 +133,7 @@ export default function Plugins() {
 				<Entries
 					scope="Plugin"
 					of={chosen}
+					about={(id) => to(`plugins/${id}/activity`)}
 					load={(asked, signal) => apiOf(chosen).listActivity({ ...at, ...asked }, { signal })}
 				/>
 			) : (
