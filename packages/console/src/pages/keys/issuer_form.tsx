@@ -1,15 +1,6 @@
 import { useState } from "preact/hooks";
 import type { CreateTrustedIssuerBody, PersonalApiKey, TrustedIssuer } from "tenantry-client";
-import {
-	Area,
-	assertChosen,
-	Field,
-	Form,
-	linesOf,
-	rejection,
-	text,
-	texts,
-} from "../../ui/form.tsx";
+import { Area, assertChosen, Field, Form, rejection, text, texts } from "../../ui/form.tsx";
 import { linesOf } from "../../ui/lines.ts";
 import type { Scope } from "../../ui/scopes.ts";
 import type { Keys } from "./keys.ts";
