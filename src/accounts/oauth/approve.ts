@@ -19,6 +19,7 @@ import {
 	toSql,
 } from "../personal_api_keys/grants.ts";
 import { appAllowed, canWrite, tellCaller } from "../users/mails.ts";
+import type { Client } from "./clients.ts";
 import { isStill } from "./clients.ts";
 import { rejectionOf } from "./grants.ts";
 import { type Asked, check, selectAsking, urlWith } from "./request.ts";
@@ -59,7 +60,7 @@ type Answers = BatchResponse<ReturnType<typeof selectForChoice>>;
 export async function checkChoice(
 	tenant: Tenant,
 	choice: Choice,
-	client_id: string,
+	client: Client,
 	[organizations, projects, rules]: Answers,
 ) {
 	if (tenant.caller.is_service_account) throw forbidden("Only people can allow apps.");
@@ -69,7 +70,7 @@ export async function checkChoice(
 	const closed = rules.find(({ is_closed }) => is_closed);
 	if (closed)
 		await tenant.write({
-			entries: [rejectionOf(client_id, tenant.key.user_id, closed.id, "not_allowed")],
+			entries: [rejectionOf(client, tenant.key.user_id, closed.id, "not_allowed")],
 		});
 	checkRules(accessIn(choice).expires_at, rules, "ends_at");
 }
@@ -126,8 +127,8 @@ export const approve = (tenant: Tenant, body: z.infer<typeof Body>) =>
 			selectAsking(tenant, body),
 			...selectForChoice(tenant, body, sql`${body.client_id}`),
 		);
-		await checkChoice(tenant, body, body.client_id, answers);
 		const asked = await check(tenant, body, registered);
+		await checkChoice(tenant, body, asked.client, answers);
 		const isRegistered = registered && assertExists(tenant.db, oauthClients, isStill(registered));
 		const { redirect_uri, code_challenge } = body;
 		const code = newToken();

@@ -6,6 +6,8 @@ import { oauthClients } from "../../db/schema/oauth.ts";
 import { organizations } from "../../db/schema/organizations.ts";
 import { invalid } from "../../http/errors.ts";
 import { name } from "../../http/fields.ts";
+import { jsonOf } from "../../lib/json.ts";
+import { shorten } from "../../lib/shorten.ts";
 import { allowsPrivate } from "../../outbound/dns/reach.ts";
 import { reason } from "../../outbound/reason.ts";
 import { sender } from "../../outbound/send.ts";
@@ -118,22 +120,13 @@ async function fetchText(env: Env, url: URL) {
 	return text;
 }
 
-/** Returns the JSON of a text; undefined if it isn't JSON. */
-function parse(text: string): unknown {
-	try {
-		return JSON.parse(text);
-	} catch {
-		return undefined;
-	}
-}
-
 /** Returns the app whose document is at this URL. */
 async function findDocument(env: Env, client_id: string): Promise<Client> {
 	const url = urlOf(env, client_id);
 	const cache = await caches.open("oauth_clients");
 	const cached = await cache.match(client_id);
 	const text = cached ? await cached.text() : await fetchText(env, url);
-	const { data } = Document.safeParse(parse(text));
+	const { data } = Document.safeParse(jsonOf(text));
 	if (!data) throw badClient("its document is invalid, or the app needs a secret.");
 	if (data.client_id !== client_id) throw badClient("its document is about another app.");
 	if (!cached) {
@@ -141,7 +134,7 @@ async function findDocument(env: Env, client_id: string): Promise<Client> {
 		await cache.put(client_id, new Response(text, { headers }));
 	}
 	const { client_name = url.host, redirect_uris, grant_types } = data;
-	const shown = client_name.slice(0, MAX_NAME_CHARACTERS);
+	const shown = shorten(client_name, MAX_NAME_CHARACTERS);
 	return { client_id, name: shown, host: url.host, organization: null, redirect_uris, grant_types };
 }
 

@@ -14,7 +14,9 @@ import { oauthDeviceRequests } from "../../db/schema/oauth.ts";
 import { connect } from "../../db/session.ts";
 import type { App } from "../../env.ts";
 import { invalid } from "../../http/errors.ts";
+import { shorten } from "../../lib/shorten.ts";
 import { checkChoice, selectForChoice, store } from "./approve.ts";
+import { MAX_NAME_CHARACTERS } from "./clients.ts";
 import { OauthError } from "./errors.ts";
 import { invalidCode, selectCode, useCode } from "./exchange.ts";
 import type { Form } from "./form.ts";
@@ -184,11 +186,12 @@ export const approve = (tenant: Tenant, body: z.infer<typeof shape.deviceApprova
 			...selectForChoice(tenant, body, clientOf(isThis)),
 		);
 		const { device_code_hash: hash, request } = orNone(row);
-		await checkChoice(tenant, body, request.client_id, answers);
+		const asked = await ask(tenant, request);
+		await checkChoice(tenant, body, asked.client, answers);
 		await store(
 			tenant,
 			body,
-			await ask(tenant, request),
+			asked,
 			{ hash, expires_at: deviceCodeExpiry(), redirect_uri: null, code_challenge: null },
 			{
 				checks: [assertExists(tenant.db, oauthDeviceRequests, isWaiting(isThis))],
@@ -206,10 +209,12 @@ export const deny = (tenant: Tenant, body: z.infer<typeof shape.userCode>) =>
 		const isThis = await isEntered(body);
 		const [[row]] = await tenant.read(selectWaiting(tenant.db, isThis));
 		const { client_id } = orNone(row).request;
+		// The app isn't asked for its name: a denial must not depend on its host.
+		const client = { client_id, name: shorten(client_id, MAX_NAME_CHARACTERS) };
 		const { user_id } = tenant.key;
 		await tenant.write({
 			checks: [assertExists(tenant.db, oauthDeviceRequests, isWaiting(isThis))],
 			changes: [tenant.db.update(oauthDeviceRequests).set({ is_denied: true }).where(isThis)],
-			entries: [rejectionOf(client_id, user_id, currentOrganization(user_id), "person")],
+			entries: [rejectionOf(client, user_id, currentOrganization(user_id), "person")],
 		});
 	});

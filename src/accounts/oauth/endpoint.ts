@@ -1,5 +1,9 @@
 import type { Context } from "hono";
+import { createMiddleware } from "hono/factory";
+import { addressOf } from "../../auth/addresses.ts";
+import { networkOf } from "../../auth/ranges.ts";
 import type { App } from "../../env.ts";
+import { countRequest } from "../../http/rate_limit.ts";
 import { router } from "../../http/router.ts";
 import { authorizeDevice, exchangeDeviceCode } from "./device.ts";
 import { asOauthErrors, OauthError } from "./errors.ts";
@@ -23,11 +27,18 @@ const GRANT_TYPES = new Map<string, (c: Context<App>, form: Form) => Promise<obj
 	],
 ]);
 
+/** So that guessing costs little: codes and tokens are looked for in D1. */
+const limited = createMiddleware<App>(async (c, next) => {
+	const tooMany = await countRequest(c, `apps from ${networkOf(addressOf(c) ?? "unknown")}`);
+	if (tooMany) throw tooMany;
+	await next();
+});
+
 /** The endpoints that apps call (docs/oauth.md). */
 export default router()
 	// A page of the console, so that the person can sign in first.
 	.get("/authorize", (c) => c.redirect(`/console/oauth${new URL(c.req.url).search}`, 303))
-	.use("*", asOauthErrors)
+	.use("*", asOauthErrors, limited)
 	.post("/device_authorization", async (c) => c.json(await authorizeDevice(c, await readForm(c))))
 	.post("/register", async (c) => c.json(await register(c), 201))
 	.post("/token", async (c) => {

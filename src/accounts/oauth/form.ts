@@ -17,10 +17,11 @@ export type Form = {
 export async function readForm(c: Context<App>): Promise<Form> {
 	if (!FORM.test(c.req.header("content-type") ?? ""))
 		throw new OauthError("invalid_request", "The body must be a form.");
-	const values = new URLSearchParams(new TextDecoder().decode(await bytesOf(c)));
-	for (const name of values.keys())
-		if (values.getAll(name).length > 1)
-			throw new OauthError("invalid_request", `The parameter ${name} is there twice.`);
+	const values = new Map<string, string>();
+	for (const [name, value] of new URLSearchParams(new TextDecoder().decode(await bytesOf(c)))) {
+		if (values.has(name)) throw new OauthError("invalid_request", "A parameter is there twice.");
+		values.set(name, value);
+	}
 	const optional = (name: string) => values.get(name) || undefined;
 	return {
 		optional,

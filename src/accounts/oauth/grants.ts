@@ -1,5 +1,6 @@
 import { and, eq, isNotNull, type SQL } from "drizzle-orm";
 import type { Context } from "hono";
+import { v7 } from "uuid";
 import { commit } from "../../access/unit_of_work.ts";
 import { currentOrganization } from "../../access/visible.ts";
 import { addressOf } from "../../auth/addresses.ts";
@@ -14,6 +15,7 @@ import { users } from "../../db/schema/users.ts";
 import type { App } from "../../env.ts";
 import { appReused, mailChange } from "../users/mails.ts";
 import { userColumns } from "../users/shape.ts";
+import type { Client } from "./clients.ts";
 import { readRefreshToken } from "./tokens.ts";
 
 /* Grants: the keys of apps. */
@@ -99,14 +101,11 @@ export const entryOf = (
  * @param job `person` if the person denied it, `not_allowed` if the organization doesn't allow it
  */
 export const rejectionOf = (
-	client_id: string,
+	{ client_id, name }: Pick<Client, "client_id" | "name">,
 	user_id: number,
 	organization: number | SQL<number>,
 	job: "person" | "not_allowed",
-) =>
-	entryOf("rejected", { id: client_id, label: client_id, user_id, client_id }, organization, {
-		job,
-	});
+) => entryOf("rejected", { id: v7(), label: name, user_id, client_id }, organization, { job });
 
 /**
  * Returns the entries of a grant for the log: of the organizations that it is restricted to, or the

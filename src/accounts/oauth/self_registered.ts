@@ -6,6 +6,7 @@ import type { App } from "../../env.ts";
 import { bytesOf } from "../../http/body.ts";
 import { name } from "../../http/fields.ts";
 import { DAY_MS } from "../../lib/durations.ts";
+import { jsonOf } from "../../lib/json.ts";
 import { OauthError } from "./errors.ts";
 import { isRedirectUri } from "./redirect_uris.ts";
 
@@ -17,8 +18,8 @@ import { isRedirectUri } from "./redirect_uris.ts";
 /** How long an app can ask people for access before it has to register again. */
 const LIFETIME_MS = 90 * DAY_MS;
 
-/** How many characters the URIs can have together: the client id has them, too. */
-const MAX_URIS_CHARACTERS = 600;
+/** How many bytes the URIs can have together: the client id has them, too. */
+const MAX_URIS_BYTES = 600;
 
 /** Where the value of `seal` belongs. */
 const PLACE = { table: "oauth_clients", row: "self-registered", field: "client_id" };
@@ -28,21 +29,11 @@ const Metadata = z.object({
 	redirect_uris: z
 		.array(z.string().refine(isRedirectUri))
 		.min(1)
-		.refine((uris) => uris.join("").length <= MAX_URIS_CHARACTERS),
+		.refine((uris) => new TextEncoder().encode(uris.join("")).length <= MAX_URIS_BYTES),
 });
 
 /** What a client id has in it. */
 const Sealed = Metadata.extend({ expires_at: z.number() });
-
-/** Returns the JSON of a body; undefined if it isn't JSON. */
-async function readJson(c: Context<App>): Promise<unknown> {
-	const text = new TextDecoder().decode(await bytesOf(c));
-	try {
-		return JSON.parse(text);
-	} catch {
-		return undefined;
-	}
-}
 
 /**
  * Registers the app that asks. Other metadata is ignored, as the RFC allows: all apps are public and
@@ -51,13 +42,13 @@ async function readJson(c: Context<App>): Promise<unknown> {
  */
 export async function register(c: Context<App>) {
 	await limitNetwork(c, "app registrations", 10);
-	const { data, error } = Metadata.safeParse(await readJson(c));
+	const { data, error } = Metadata.safeParse(jsonOf(new TextDecoder().decode(await bytesOf(c))));
 	if (error) {
 		const isAboutUris = error.issues.some(({ path }) => path[0] === "redirect_uris");
 		throw isAboutUris
 			? new OauthError(
 					"invalid_redirect_uri",
-					`The redirect_uris must be https URLs, URLs of the person's computer or ones with the app's own scheme, of at most ${MAX_URIS_CHARACTERS} characters together.`,
+					`The redirect_uris must be https URLs, URLs of the person's computer or ones with the app's own scheme, of at most ${MAX_URIS_BYTES} bytes together.`,
 				)
 			: new OauthError("invalid_client_metadata", "The body must be JSON about the app.");
 	}

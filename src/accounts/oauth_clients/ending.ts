@@ -8,7 +8,7 @@ import { entryOf } from "../oauth/grants.ts";
  * The grants that end with their app.
  */
 
-/** How many grants get an event when their app is deleted. Others end, too, without one. */
+/** How many events are written when an app is deleted. Its other grants end without one. */
 const MAX_EVENTS = 1_000;
 
 const { id, user_id, label, hash, client_id, scoped_organizations } = personalApiKeys;
@@ -33,8 +33,10 @@ type Ending = Awaited<ReturnType<typeof selectEnding>>;
 
 /** Returns the entries of the grants for the log. */
 export const entriesOf = (grants: Ending) =>
-	grants.flatMap(({ organizations, ...grant }) =>
-		organizations.map((organization) =>
-			entryOf("revoked", grant, organization, { job: "app_deleted" }),
-		),
-	);
+	grants
+		.flatMap(({ organizations, ...grant }) =>
+			organizations.map((organization) =>
+				entryOf("revoked", grant, organization, { job: "app_deleted" }),
+			),
+		)
+		.slice(0, MAX_EVENTS);

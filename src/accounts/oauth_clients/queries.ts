@@ -2,10 +2,12 @@ import { and, eq, sql } from "drizzle-orm";
 import { v7 } from "uuid";
 import type * as z from "zod";
 import { readPage } from "../../access/pages.ts";
+import { retry } from "../../access/retry.ts";
 import { assertRoom } from "../../access/room.ts";
 import type { Tenant } from "../../access/tenant.ts";
 import { evict } from "../../auth/keys.ts";
 import { assertExists } from "../../db/assertion.ts";
+import { isUnchanged } from "../../db/changes.ts";
 import { countWhere } from "../../db/list.ts";
 import { oauthClients, oauthCodes } from "../../db/schema/oauth.ts";
 import { orNotFound } from "../../http/errors.ts";
@@ -54,22 +56,25 @@ export async function insert(tenant: Tenant, body: z.infer<typeof create>) {
  * Changes an app. If a redirect URI is removed, codes that haven't been used stop working, because
  * one of them may have been sent there.
  */
-export async function update(tenant: Tenant, id: string, body: z.infer<typeof Update>) {
-	const { db } = tenant;
-	const row = await find(tenant, id);
-	const kept = body.redirect_uris ?? row.redirect_uris;
-	const isNarrowed = !row.redirect_uris.every((uri) => kept.includes(uri));
-	const isUnused = sql`${oauthCodes.key_id} is null and ${oauthCodes.approval} ->> 'client_id' = ${row.id}`;
-	const entry = { scope: "OauthClient" as const, name: body.name ?? row.name };
-	return tenant.patch(row, body, entry, () => ({
-		checks: [assertExists(db, oauthClients, byId(tenant, row.id))],
-		changes: [
-			db.update(oauthClients).set(body).where(byId(tenant, row.id)),
-			...(isNarrowed ? [db.delete(oauthCodes).where(isUnused)] : []),
-		],
-		answer: select(tenant).where(byId(tenant, row.id)),
-	}));
-}
+export const update = (tenant: Tenant, id: string, body: z.infer<typeof Update>) =>
+	retry(async () => {
+		const { db } = tenant;
+		const row = await find(tenant, id);
+		const kept = body.redirect_uris ?? row.redirect_uris;
+		const isNarrowed = !row.redirect_uris.every((uri) => kept.includes(uri));
+		const isUnused = sql`${oauthCodes.key_id} is null and ${oauthCodes.approval} ->> 'client_id' = ${row.id}`;
+		const isThis = byId(tenant, row.id);
+		const isCurrent = and(isThis, isUnchanged(oauthClients, row, ["redirect_uris"]));
+		const entry = { scope: "OauthClient" as const, name: body.name ?? row.name };
+		return tenant.patch(row, body, entry, () => ({
+			checks: [assertExists(db, oauthClients, isCurrent)],
+			changes: [
+				db.update(oauthClients).set(body).where(isThis),
+				...(isNarrowed ? [db.delete(oauthCodes).where(isUnused)] : []),
+			],
+			answer: select(tenant).where(isThis),
+		}));
+	});
 
 /** Deletes an app. A trigger deletes its grants and codes. */
 export async function remove(tenant: Tenant, id: string) {

@@ -38,7 +38,10 @@ async function fetchKeys(env: Env, issuer: string) {
 		.discoveryRequest(url, options)
 		.then((response) => oauth.processDiscoveryResponse(url, response))
 		.catch((error) => {
-			throw error instanceof oauth.OperationProcessingError ? toIssuerError(error) : error;
+			// A TypeError is about a discovery with a URL that is none.
+			const isIssuers =
+				error instanceof oauth.OperationProcessingError || error instanceof TypeError;
+			throw isIssuers ? toIssuerError(error) : error;
 		});
 	const { protocol } = URL.parse(jwks_uri) ?? {};
 	if (protocol !== "https:" && !(protocol === "http:" && allowsPrivate(env)))

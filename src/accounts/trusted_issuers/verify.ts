@@ -41,6 +41,9 @@ function toOauthError(error: unknown) {
 		return rejected("names a key that its issuer doesn't have (kid).");
 	if (error instanceof errors.JWSSignatureVerificationFailed)
 		return rejected("has an invalid signature.");
+	// An RSA key that is too short, and one that isn't a key at all.
+	if (error instanceof TypeError || error instanceof DOMException)
+		return rejected("is signed with a key that can't be used.");
 	return error instanceof errors.JOSEError ? rejected("isn't a JWT that can be verified.") : error;
 }
 

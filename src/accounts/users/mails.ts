@@ -11,7 +11,7 @@ import { providerOf } from "../sign_in/rules.ts";
 /** A change of an account. */
 export type Change = {
 	/** Changes of one kind share a limit. */
-	kind: "two_factor" | "key" | "identity";
+	kind: "two_factor" | "key" | "app" | "identity";
 	subject: string;
 	/** What the change means. */
 	text: string;
@@ -85,24 +85,28 @@ export const keyChanged = (
 type App = { name: string; host: string | null; organization: string | null };
 
 /** An app got access that can change something. */
-export const appAllowed = ({ name, host, organization }: App, scopes: string[]): Change => ({
-	kind: "key",
-	subject: "An app got access to your Tenantry account",
-	text: `The app "${singleLine(name)}" of ${host ?? singleLine(organization ?? "")} ${mayDo(scopes)}.`,
-});
+export const appAllowed = ({ name, host, organization }: App, scopes: string[]): Change => {
+	const owner = host ?? (organization !== null ? singleLine(organization) : undefined);
+	const who = owner ? ` of ${owner}` : ", which has registered itself,";
+	return {
+		kind: "app",
+		subject: "An app got access to your Tenantry account",
+		text: `The app "${singleLine(name)}"${who} ${mayDo(scopes)}.`,
+	};
+};
 
 const APP_ENDED = "The access of an app to your Tenantry account has ended";
 
 /** The access of an app has ended because its code or refresh token was used twice. */
 export const appReused = (name: string): Change => ({
-	kind: "key",
+	kind: "app",
 	subject: APP_ENDED,
 	text: `A code or token of the app "${singleLine(name)}" was used twice, so somebody may have stolen it. If you still use the app, allow it again.`,
 });
 
 /** An admin has ended the access of an app. */
 export const appEnded = (name: string, organization: string): Change => ({
-	kind: "key",
+	kind: "app",
 	subject: APP_ENDED,
 	text: `An admin of the organization "${singleLine(organization)}" has ended the access of the app "${singleLine(name)}".`,
 });
@@ -124,6 +128,7 @@ export const identityRemoved = ({ connection, email }: Identity): Change => ({
 const PAGES = {
 	two_factor: "/console/account",
 	key: "/console/keys",
+	app: "/console/account",
 	identity: "/console/account",
 };
 
@@ -160,7 +165,7 @@ export async function mailChange(
 			greeting(user.first_name),
 			`${subject}, at ${now()}${address === null ? "" : `, from the IP address ${address ?? "(unknown)"}`}.`,
 			text,
-			"If this was you, you don't have to do anything. If not, revoke the API keys that you don't know, and tell the admins of your organization.",
+			"If this was you, you don't have to do anything. If not, end the access of keys and apps that you don't know, and tell the admins of your organization.",
 		],
 		link: { label: "Check your account", url: linkTo(env.APP_URL, PAGES[kind]) },
 	});

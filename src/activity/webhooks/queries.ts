@@ -170,6 +170,9 @@ export const update = (tenant: Tenant, id: string, body: z.infer<typeof Update>)
 async function tryUpdate(tenant: Tenant, id: string, body: z.infer<typeof Update>) {
 	const row = await read(tenant, id);
 	if (body.url !== undefined && body.url !== row.url) await checkHost(tenant, body.url);
+	// Otherwise, an admin could have the key that another admin entered sent to their own server.
+	if (row.routing_key !== null && new URL(body.url ?? row.url).origin !== new URL(row.url).origin)
+		throw invalid("url", "The routing key is for another server. Add a new webhook instead.");
 	const { scope, name } = entryOf("updated", { ...row, url: body.url ?? row.url });
 	const isCurrent = and(byId(tenant, row.id), eq(columns.enabled, row.enabled));
 	const after = await tenant.patch(row, body, { scope, name, masked: ["url"] }, () => ({

@@ -126,7 +126,12 @@ describe("an organization that allows only some apps", () => {
 		const events = await here("GET", "/events?types=oauth_grant.rejected");
 		expect(events.body.results).toHaveLength(3);
 		const trigger = { client_id: parameters.client_id, job: "not_allowed" };
-		expect(events.body.results[0].data).toMatchObject({ trigger });
+		expect(events.body.results[0].data).toMatchObject({ name: "Notes", trigger });
+		expect(events.body.results[0].data.item_id).toHaveLength(36);
+		const unknown = { ...parameters, client_id: "no\napp" };
+		expect((await approve({ key }, unknown)).body.attr).toBe("client_id");
+		const after = await here("GET", "/events?types=oauth_grant.rejected");
+		expect(after.body.results).toHaveLength(3);
 		const elsewhere = await ask(
 			"GET",
 			`/api/organizations/${other.id}/events?types=oauth_grant.rejected`,

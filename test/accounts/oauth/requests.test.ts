@@ -1,5 +1,6 @@
 import { env } from "cloudflare:workers";
 import { eq } from "drizzle-orm";
+import { v7 } from "uuid";
 import { expect, test } from "vitest";
 import { scopes } from "../../../src/access/scopes.ts";
 import { organizations } from "../../../src/db/schema/organizations.ts";
@@ -7,6 +8,7 @@ import { users } from "../../../src/db/schema/users.ts";
 import { forbidden } from "../../support/errors.ts";
 import { outbox } from "../../support/mail.ts";
 import { post } from "../../support/mcp.ts";
+import { exhaust } from "../../support/time.ts";
 import { call, db, keyFor, person, serviceAccount, world } from "../../support/world.ts";
 import {
 	API,
@@ -270,6 +272,18 @@ test("the endpoints for apps have errors of the protocol", async () => {
 	expect((await send("POST", "/oauth/nothing")).status).toBe(404);
 });
 
+test("a form with very many parameters is read once, and too many requests of a network are rejected", async () => {
+	const names = new URLSearchParams(Array.from({ length: 70_000 }, (_, i) => [`${i}`, ""]));
+	expect((await send("POST", "/oauth/token", names)).status).toBe(400);
+	const address = v7();
+	await exhaust(env.REQUESTS, `apps from ${address}`);
+	for (const path of ["token", "revoke", "introspect", "register"]) {
+		const headers = { "cf-connecting-ip": address };
+		const response = await send("POST", `/oauth/${path}`, new URLSearchParams("token=x"), headers);
+		expect([response.status, response.headers.get("retry-after")]).toEqual([429, "60"]);
+	}
+});
+
 test("the person gets a mail about an app that can change something", async () => {
 	const home = await person();
 	await db.update(users).set({ is_email_verified: true }).where(eq(users.id, home.id));
@@ -284,4 +298,5 @@ test("the person gets a mail about an app that can change something", async () =
 	const sent = mails.take();
 	expect(sent).toHaveLength(1);
 	expect(sent[0]?.text).toContain('The app "Notes" of');
+	expect(sent[0]?.text).toContain("/console/account");
 });

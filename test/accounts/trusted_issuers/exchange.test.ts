@@ -243,6 +243,19 @@ describe("a token is rejected, writes nothing, and isn't in the response", () =>
 		expect(await exchange(home.trust.id, token)).toMatchObject({ token_type: "bearer" });
 	});
 
+	test.each([
+		["a key that isn't one", { kty: "RSA", n: "!", e: "AQAB" }],
+		["an RSA key of 1,024 bits", { kty: "RSA", n: "A".repeat(171), e: "AQAB" }],
+	])("nor one whose issuer publishes %s", async (_, key) => {
+		const home = await trusting();
+		const { kid } = home.current();
+		await home.publish([{ ...key, kid, alg: "RS256", use: "sig" }]);
+		await expect(exchange(home.trust.id, await home.sign())).rejects.toMatchObject({
+			error: "invalid_request",
+			status: 400,
+		});
+	});
+
 	test.each(["ES256", "PS256", "EdDSA"])("nor one that is signed with %s", async (alg) => {
 		const home = await trusting();
 		await home.rotate(alg);

@@ -337,6 +337,19 @@ describe("the routing key", () => {
 		expect(body.error).toContain('answered 400: "bad ***"');
 	});
 
+	test("is never sent to another server", async () => {
+		const home = await world();
+		const { body } = await home.here("POST", "/webhooks", { body: bodyFor("pagerduty") });
+		const path = `/webhooks/${body.id}`;
+		const url = "https://hooks.example.com/v2/enqueue";
+		expect(await home.here("PATCH", path, { body: { url } })).toMatchObject({
+			status: 400,
+			body: { attr: "url" },
+		});
+		const same = { url: `${new URL(body.url).origin}/other` };
+		expect((await home.here("PATCH", path, { body: same })).status).toBe(200);
+	});
+
 	test("alone makes a webhook, for PagerDuty itself", async () => {
 		const { here } = await world();
 		const body = { ...bodyFor("pagerduty"), enabled: false };

@@ -1,7 +1,8 @@
 import * as z from "zod";
+import { jsonOf } from "../../../../lib/json.ts";
 import { sender } from "../../../../outbound/send.ts";
 import { errorOf, type Problem, type Settings } from "./errors.ts";
-import { issueToken, jsonOf, tokenUri } from "./token.ts";
+import { issueToken, tokenUri } from "./token.ts";
 
 const ENDPOINT = "https://bigquery.googleapis.com";
 

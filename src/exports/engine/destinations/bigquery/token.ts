@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { signJwt } from "../../../../auth/private_key.ts";
+import { jsonOf } from "../../../../lib/json.ts";
 import { MisconfiguredError } from "../../../../outbound/errors.ts";
 import { quote } from "../../../../outbound/quote.ts";
 import { addressOf, type Sender } from "../../../../outbound/send.ts";
@@ -14,15 +15,6 @@ const TOKEN_SECONDS = 3600;
 /** Responses of the token endpoint (RFC 6749, sections 5.1 and 5.2). */
 const Issued = z.object({ access_token: z.string().min(1) });
 const Rejected = z.object({ error: z.string(), error_description: z.string().optional() });
-
-/** Parses JSON; undefined if the text isn't JSON. */
-export function jsonOf(text: string): unknown {
-	try {
-		return JSON.parse(text);
-	} catch {
-		return undefined;
-	}
-}
 
 export const tokenUri = ({ token_uri }: Settings) => token_uri ?? TOKEN_URI;
 
