@@ -63,11 +63,11 @@ const comesBack = (
 ) =>
 	new Promise<{ result: URLSearchParams | Error; response: ServerResponse }>((resolve) => {
 		server.on("request", ({ url = "" }, response) => {
-			const to = new URL(url, redirect_uri);
-			const isOurs = to.pathname === "/callback" && to.searchParams.get("state") === state;
-			const respond = () => oauth.validateAuthResponse(as, CLIENT, to, state);
-			if (isOurs) resolve({ result: outcomeOf(respond), response });
-			else show(response, 404, "There is nothing here.");
+			const to = URL.canParse(url, redirect_uri) ? new URL(url, redirect_uri) : undefined;
+			if (to?.pathname === "/callback" && to.searchParams.get("state") === state) {
+				const respond = () => oauth.validateAuthResponse(as, CLIENT, to, state);
+				resolve({ result: outcomeOf(respond), response });
+			} else show(response, 404, "There is nothing here.");
 		});
 	});
 

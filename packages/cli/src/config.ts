@@ -38,6 +38,12 @@ export function profile() {
 	return name;
 }
 
+/** Returns the command that logs in to the profile. */
+export const loginWords = (...words: string[]) =>
+	["tenantry login", ...words, ...(profile() === "default" ? [] : ["--profile", profile()])].join(
+		" ",
+	);
+
 /** Returns the path of the file that `login` writes. */
 export const configPath = () => {
 	const folder = process.env.XDG_CONFIG_HOME || join(homedir(), ".config");
@@ -55,13 +61,14 @@ function tokensIn(value: unknown): Tokens | undefined {
 
 /**
  * Returns the login of the profile.
+ * @param mayBeShared whether others may have permissions for the file
  * @throws {UsageError} if others can read the file, or if it is damaged
  */
-export function saved(): Saved | undefined {
+export function saved({ mayBeShared = false } = {}): Saved | undefined {
 	const path = configPath();
 	const state = statSync(path, { throwIfNoEntry: false });
 	if (!state) return undefined;
-	if (process.platform !== "win32" && (state.mode & 0o077) !== 0)
+	if (!mayBeShared && process.platform !== "win32" && (state.mode & 0o077) !== 0)
 		throw new UsageError(`Others can read ${path}. Run: chmod 600 ${path}`);
 	try {
 		const value: unknown = JSON.parse(readFileSync(path, "utf8"));
@@ -72,7 +79,7 @@ export function saved(): Saved | undefined {
 	} catch {
 		// The message of the error isn't shown, because it may quote the key.
 	}
-	throw new UsageError(`${path} is damaged. Run: tenantry login`);
+	throw new UsageError(`${path} is damaged. Run: ${loginWords()}`);
 }
 
 /** Creates the folder of the file. Returns the path of the file. */

@@ -24,9 +24,17 @@ import { ask, canAsk } from "./prompt.ts";
 import { client, optionsFor } from "./session.ts";
 import { more } from "./values.ts";
 
-async function askUrl() {
-	if (!canAsk()) return DEFAULT_URL;
-	return (await ask(`URL of the service [${DEFAULT_URL}]: `)) || DEFAULT_URL;
+async function askUrl(otherwise: string) {
+	if (!canAsk()) return otherwise;
+	return (await ask(`URL of the service [${otherwise}]: `)) || otherwise;
+}
+
+/** Returns the URL to log in to: one that is given, or that of the profile. */
+async function urlIn({ url, keyStdin }: Values) {
+	const given = typeof url === "string" ? url : process.env.TENANTRY_URL;
+	if (given) return urlOf(given);
+	const otherwise = canRead()?.url ?? DEFAULT_URL;
+	return urlOf(keyStdin ? otherwise : await askUrl(otherwise));
 }
 
 /** Returns the key that the person enters; undefined to log in with OAuth 2.1. */
@@ -47,35 +55,36 @@ async function emailOf({ url, key }: Saved) {
 	}
 }
 
-/** Ends the access of the login that another one replaces, if that is possible. */
-async function endReplaced(before: Saved | undefined) {
-	if (before?.tokens) await revoke(before.url, before.tokens).catch(() => undefined);
-}
-
-async function login(options: Values) {
-	const { TENANTRY_URL } = process.env;
-	const given = typeof options.url === "string" ? options.url : TENANTRY_URL;
-	const url = urlOf(given || (options.keyStdin ? DEFAULT_URL : await askUrl()));
-	service.url = url;
-	const key = await keyIn(options);
-	const next = key === undefined ? await authorize(url, options) : { url, key };
-	const email = await emailOf(next);
-	const path = await locked(preparePath(), async () => {
-		const before = canRead();
+/** Saves a login, and ends the access of the one before if that is possible. Returns the path. */
+const replaceBy = (next: Saved) =>
+	locked(preparePath(), async () => {
+		const before = canRead({ mayBeShared: true });
 		const path = save(next);
-		await endReplaced(before);
+		if (before?.tokens) await revoke(before.url, before.tokens).catch(() => undefined);
 		return path;
 	});
+
+async function login(options: Values) {
+	const url = await urlIn(options);
+	service.url = url;
+	const key = await keyIn(options);
+	// Nobody is asked for an access that can't be saved.
+	preparePath();
+	const next = key === undefined ? await authorize(url, options) : { url, key };
+	// A key that doesn't work isn't saved. Access always is, so that `logout` can end it.
+	const whose = key === undefined ? emailOf(next).catch(() => undefined) : await emailOf(next);
+	const path = await replaceBy(next);
+	const email = await whose;
 	const who = email === undefined ? "" : ` as ${email}`;
 	await write(
 		`Logged in to ${url}${who}. The ${key === undefined ? "login" : "key"} is saved in ${path}.\n`,
 	);
 }
 
-/** Returns the login of the profile; undefined also if its file is damaged, or others can read it. */
-function canRead() {
+/** Like `saved`. Returns undefined if the file is damaged, or if it is shared and must not be. */
+function canRead(options: { mayBeShared?: boolean } = {}) {
 	try {
-		return saved();
+		return saved(options);
 	} catch {
 		return undefined;
 	}
@@ -83,10 +92,10 @@ function canRead() {
 
 const logout = () =>
 	locked(preparePath(), async () => {
-		const before = canRead();
-		if (!forget()) return write("There was no login.\n");
-		await write(`Removed ${configPath()}.\n`);
+		const before = canRead({ mayBeShared: true });
+		// If this fails, the file is kept: without it, only the page Account could end the access.
 		if (before?.tokens) await revoke(before.url, before.tokens);
+		await write(forget() ? `Removed ${configPath()}.\n` : "There was no login.\n");
 	});
 
 async function whoami(options: Values) {
@@ -120,7 +129,7 @@ export function addLogin(program: Command) {
 		.addOption(
 			new Option(
 				"--key-stdin",
-				"read an API key from stdin; the URL is localhost without --url and TENANTRY_URL",
+				"read an API key from stdin; without --url and TENANTRY_URL, the URL is that of the profile, or localhost",
 			).conflicts("device"),
 		)
 		.addHelpText(
@@ -137,7 +146,7 @@ Examples:
 		.command("logout")
 		.summary("Log out")
 		.description(
-			"Removes the login from this computer, and ends its access. A saved key is removed without revoking it.",
+			"Ends the access of the login, and removes it from this computer. A saved key is removed without revoking it.",
 		)
 		.addHelpText(
 			"after",

@@ -1,7 +1,7 @@
 /** Requests of OAuth 2.1 to the service (docs/oauth.md). */
 import * as oauth from "oauth4webapi";
-import { TenantryError } from "../../client/src/errors.ts";
-import type { Saved } from "./config.ts";
+import { errorOf, TenantryError } from "../../client/src/errors.ts";
+import { loginWords, type Saved } from "./config.ts";
 import { FailedError, UsageError } from "./failure.ts";
 import { isObject } from "./output.ts";
 import { cell } from "./text.ts";
@@ -14,8 +14,21 @@ const TIMEOUT_MS = 15_000;
 /** The URL of the last request, for errors. */
 export const service: { url?: string } = {};
 
-/** Sends a request; without a response, throws the same error as the client. */
-async function send(
+/** Returns the error of a service that is out of order or busy. Its body may be that of the API. */
+async function unavailable(response: Response) {
+	const body: unknown = await response.json().catch(() => undefined);
+	const { error: code, error_description: detail, ...more } = isObject(body) ? body : {};
+	return errorOf(response, JSON.stringify({ code, detail, ...more }));
+}
+
+/** Sends a request to a service, and throws the same errors as the client if it isn't available. */
+async function send(url: string, options: oauth.CustomFetchOptions<string, unknown>) {
+	const response = await responseTo(url, options);
+	if (response.status === 429 || response.status >= 500) throw await unavailable(response);
+	return response;
+}
+
+async function responseTo(
 	url: string,
 	{ method, headers, body, redirect }: oauth.CustomFetchOptions<string, unknown>,
 ) {
@@ -50,7 +63,7 @@ export async function discover(url: string) {
 		.catch(() => undefined);
 	const issuer = isObject(described) && cell(described.issuer);
 	if (issuer && issuer !== origin)
-		throw new UsageError(`The service is ${issuer}. Run: tenantry login --url ${issuer}`);
+		throw new UsageError(`The service is ${issuer}. Run: ${loginWords(`--url ${issuer}`)}`);
 	return oauth.processDiscoveryResponse(new URL(origin), response).catch(() => {
 		throw new FailedError(`${url} isn't a service that you can log in to with a browser.`);
 	});

@@ -63,7 +63,8 @@ Environment:
 
 Exit codes:
   0    success
-  1    the service returned an error, or a watched export failed
+  1    the service returned an error, a watched export failed, or a login was
+       denied or has expired
   2    wrong usage, no login, or an unusable file
   3    no response from the service
   130  interrupted

@@ -1,7 +1,7 @@
 /** Creates the client of a command, and calls its methods. */
 import { Tenantry } from "../../client/src/index.ts";
 import { Transport } from "../../client/src/transport.ts";
-import { account } from "./config.ts";
+import { account, loginWords } from "./config.ts";
 import { UsageError } from "./failure.ts";
 import { fetchWithToken } from "./tokens.ts";
 
@@ -24,7 +24,7 @@ const withKey = () => {
 	const all = options();
 	if (all.key === undefined)
 		throw new UsageError(
-			`You aren't logged in to ${all.baseUrl}. Run tenantry login, or set TENANTRY_KEY.`,
+			`You aren't logged in to ${all.baseUrl}. Run ${loginWords()}, or set TENANTRY_KEY.`,
 		);
 	return all;
 };

@@ -1,25 +1,36 @@
 /** Uses and renews the tokens of a login. */
 import * as oauth from "oauth4webapi";
-import { preparePath, profile, type Saved, save, saved } from "./config.ts";
+import { TenantryError } from "../../client/src/errors.ts";
+import { loginWords, preparePath, type Saved, save, saved } from "./config.ts";
+import { FailedError, UsageError } from "./failure.ts";
 import { locked } from "./lock.ts";
 import { CLIENT, discover, requests, toSaved } from "./oauth.ts";
 
 /** How long before an access token expires it is renewed. */
 const EARLY_MS = 60_000;
 
+/** Why a refresh has failed. Its token may be used up, so that this program sends none again. */
+let failure: unknown;
+
 /** Exchanges the refresh token for the next tokens. */
 async function refresh({ url, tokens }: Saved) {
-	const response = await oauth.refreshTokenGrantRequest(
-		await discover(url),
-		CLIENT,
-		oauth.None(),
-		tokens?.refresh_token ?? "",
-		requests,
-	);
-	return toSaved(
-		url,
-		await oauth.processRefreshTokenResponse({ issuer: new URL(url).origin }, CLIENT, response),
-	);
+	if (failure !== undefined) throw failure;
+	const as = await discover(url);
+	const { refresh_token = "" } = tokens ?? {};
+	const none = oauth.None();
+	try {
+		const response = await oauth.refreshTokenGrantRequest(
+			as,
+			CLIENT,
+			none,
+			refresh_token,
+			requests,
+		);
+		return toSaved(url, await oauth.processRefreshTokenResponse(as, CLIENT, response));
+	} catch (error) {
+		failure = error;
+		throw error;
+	}
 }
 
 /** Returns the login of the profile; undefined if it isn't one to this service any more. */
@@ -46,20 +57,24 @@ const renew = (url: string, used: string) =>
 const response = (status: number, code: string, detail: string) =>
 	Response.json({ type: "authentication_error", code, detail, attr: null }, { status });
 
-function ended() {
-	const words = profile() === "default" ? "" : ` --profile ${profile()}`;
-	const detail = `This login has ended. Run: tenantry login${words}`;
-	return response(401, "authentication_failed", detail);
-}
+const unauthenticated = (detail: string) => response(401, "authentication_failed", detail);
+
+const ended = () => unauthenticated(`This login has ended. Run: ${loginWords()}`);
 
 /** Like `renew`. Returns a response if the service doesn't renew the tokens. */
 async function tryToRenew(url: string, used: string) {
 	try {
 		return (await renew(url, used)) ?? ended();
 	} catch (error) {
-		if (!(error instanceof oauth.ResponseBodyError)) throw error;
-		const { error: code, error_description: detail = code, status } = error;
-		return code === "invalid_grant" ? ended() : response(status, code, detail);
+		if (error instanceof oauth.ResponseBodyError) {
+			const { error: code, error_description: detail = code, status } = error;
+			return code === "invalid_grant" ? ended() : response(status, code, detail);
+		}
+		if (error instanceof TenantryError && error.status !== 0)
+			return response(error.status, error.code, error.detail);
+		if (error instanceof UsageError || error instanceof FailedError)
+			return unauthenticated(error.message);
+		throw error;
 	}
 }
 

@@ -1,6 +1,7 @@
 /** `login` with OAuth 2.1, against a real service (docs/cli.md#logging-in). */
 import { execFileSync } from "node:child_process";
 import {
+	chmodSync,
 	existsSync,
 	mkdirSync,
 	mkdtempSync,
@@ -12,7 +13,8 @@ import {
 } from "node:fs";
 import { createServer } from "node:http";
 import { dirname } from "node:path";
-import { beforeAll, describe, expect, inject, test, vi } from "vitest";
+import { text } from "node:stream/consumers";
+import { beforeAll, describe, expect, inject, onTestFinished, test, vi } from "vitest";
 import * as z from "zod";
 import { freePort } from "../../../test/support/server.ts";
 import { type AppRequest, Tenantry } from "../../client/src/index.ts";
@@ -50,7 +52,7 @@ function computer() {
 		rmSync(opened);
 		return url;
 	};
-	return { environment, file, page };
+	return { environment, file, page, opened };
 }
 
 type Computer = ReturnType<typeof computer>;
@@ -97,6 +99,43 @@ async function logIn({ environment, page }: Computer, words: string[] = []) {
 	const { redirect_url } = await allow(await page());
 	const shown = await (await fetch(redirect_url)).text();
 	return { code: await ended, shown, ...printed };
+}
+
+/**
+ * Starts a proxy of the service. `meddle` gets the path of each response, and returns the status that
+ * it has instead; 0 for none.
+ */
+async function proxy(meddle: (path: string) => number | undefined | Promise<number | undefined>) {
+	const port = await freePort();
+	const url = `http://127.0.0.1:${port}`;
+	const server = createServer(async (request, response) => {
+		const { method = "", url: path = "", headers } = request;
+		const { authorization, "content-type": type } = headers;
+		const body = method === "POST" ? { body: await text(request) } : {};
+		const received = await fetch(inject("url") + path, {
+			method,
+			headers: { ...(authorization && { authorization }), ...(type && { "content-type": type }) },
+			...body,
+		});
+		const sent = (await received.text()).replaceAll(inject("url"), url);
+		const status = await meddle(path);
+		if (status === 0) request.socket.destroy();
+		else if (status === undefined)
+			response.writeHead(received.status, { "content-type": "application/json" }).end(sent);
+		else response.writeHead(status).end("Away.");
+	}).listen(port, "127.0.0.1");
+	onTestFinished(() => {
+		server.close();
+		server.closeAllConnections();
+	});
+	return url;
+}
+
+/** Logs in, and then has the login go through a proxy. Returns its environment. */
+async function logInThrough(own: Computer, url: string) {
+	await logIn(own);
+	writeFileSync(own.file(), JSON.stringify({ ...savedIn(own.file()), url }));
+	return { ...own.environment, TENANTRY_URL: url };
 }
 
 /** Whether the service accepts an access token. */
@@ -188,6 +227,8 @@ describe("login with a browser", () => {
 		const iss = inject("url");
 		expect((await come({ code: "x", state: "x", iss })).status).toBe(404);
 		expect((await come({ code: "x", iss })).status).toBe(404);
+		// This isn't a URL.
+		expect((await fetch(`${back.origin}//`)).status).toBe(404);
 		const shown = await come({ error: "access_denied", state, iss });
 		expect(await shown.text()).toBe("You are not logged in. You can close this page.\n");
 		expect(await ended).toBe(1);
@@ -262,6 +303,7 @@ describe("a login", () => {
 		expire(own.file());
 		const lock = `${own.file()}.lock`;
 		mkdirSync(lock);
+		writeFileSync(`${lock}/killed`, "");
 		const long = new Date(Date.now() - 120_000);
 		utimesSync(lock, long, long);
 		expect(await tenantry(["whoami"], { environment: own.environment })).toMatchObject({ code: 0 });
@@ -342,6 +384,138 @@ describe("a login", () => {
 	});
 });
 
+describe("access", () => {
+	test("isn't asked for if it can't be saved", async () => {
+		const own = computer();
+		const environment = { ...own.environment, XDG_CONFIG_HOME: own.environment.BROWSER };
+		const { code, err } = await tenantry(["login"], { environment });
+		expect(code).not.toBe(0);
+		expect(err).toContain("ENOTDIR");
+		expect(existsSync(own.opened)).toBe(false);
+	});
+
+	test("is saved although the service doesn't say whose it is", async () => {
+		const own = computer();
+		const url = await proxy((path) => (path === "/api/users/@me" ? 500 : undefined));
+		const words = ["login", "--device", "--url", url];
+		const { printed, says, ended } = begin(words, own.environment);
+		await says(/enter the code/);
+		const [, user_code = ""] = /code ([A-Z-]{9})/.exec(printed.err) ?? [];
+		await person().deviceRequests.approve({ user_code, scopes: ["*"] });
+		expect(await ended).toBe(0);
+		expect(printed.out).toBe(`Logged in to ${url}. The login is saved in ${own.file()}.\n`);
+		expect(await works(savedIn(own.file()).key)).toBe(true);
+	});
+
+	test("that can't be ended stays saved", async () => {
+		const own = computer();
+		let status: number | undefined = 503;
+		const url = await proxy((path) => (path.startsWith("/.well-known") ? status : undefined));
+		const environment = await logInThrough(own, url);
+		const { key } = savedIn(own.file());
+		expect(await tenantry(["logout"], { environment })).toEqual({
+			code: 1,
+			out: "",
+			err: "Error: 503 Service Unavailable\n503 503\n",
+		});
+		expect(savedIn(own.file()).key).toBe(key);
+		expect(await works(key)).toBe(true);
+		status = undefined;
+		expect(await tenantry(["logout"], { environment })).toMatchObject({ code: 0 });
+		expect(existsSync(own.file())).toBe(false);
+		expect(await works(key)).toBe(false);
+	});
+
+	test.skipIf(process.platform === "win32").each(["logout", "login"])(
+		"in a file that others can read ends with %s",
+		async (command) => {
+			const own = computer();
+			await logIn(own);
+			const { key } = savedIn(own.file());
+			chmodSync(own.file(), 0o644);
+			if (command === "login") await logIn(own);
+			else await tenantry(["logout"], { environment: own.environment });
+			expect(await works(key)).toBe(false);
+		},
+	);
+});
+
+describe("a renewal", () => {
+	test("isn't sent again if its response was lost, because that would end the login", async () => {
+		const own = computer();
+		let renewals = 0;
+		const url = await proxy((path) => {
+			if (path !== "/oauth/token") return undefined;
+			renewals += 1;
+			return 0;
+		});
+		const environment = await logInThrough(own, url);
+		expire(own.file());
+		const { code, err } = await tenantry(["whoami"], { environment });
+		expect({ code, err }).toEqual({
+			code: 3,
+			err: expect.stringMatching(`^Error: No response from ${url}: `),
+		});
+		expect(renewals).toBe(1);
+	});
+
+	test("is saved before Ctrl-C ends the command", async () => {
+		const own = computer();
+		const begun = Promise.withResolvers<undefined>();
+		const interrupted = Promise.withResolvers<undefined>();
+		const url = await proxy(async (path) => {
+			if (path.startsWith("/.well-known")) return undefined;
+			begun.resolve(undefined);
+			// No other request gets a response, so that nothing but Ctrl-C ends the command.
+			await (path === "/oauth/token" ? interrupted.promise : new Promise(() => undefined));
+			return undefined;
+		});
+		const environment = await logInThrough(own, url);
+		const { key } = expire(own.file());
+		const { child, ended } = begin(["whoami"], environment);
+		await begun.promise;
+		child.kill("SIGINT");
+		interrupted.resolve(undefined);
+		expect(await ended).toBe(130);
+		expect(savedIn(own.file()).key).not.toBe(key);
+		expect(await works(savedIn(own.file()).key)).toBe(true);
+		expect(existsSync(`${own.file()}.lock`)).toBe(false);
+	});
+
+	test.each([
+		["is busy", 429, "Error: 429 Too Many Requests\n429 429\n"],
+		["is out of order", 503, "Error: 503 Service Unavailable\n503 503\n"],
+		[
+			"has no logins any more",
+			404,
+			"Error: URL isn't a service that you can log in to with a browser.\n401 authentication_failed\n",
+		],
+	])("by a service that %s says so", async (_, status, err) => {
+		const own = computer();
+		const url = await proxy((path) => (path.startsWith("/.well-known") ? status : undefined));
+		const environment = await logInThrough(own, url);
+		expire(own.file());
+		const expected = { code: 1, out: "", err: err.replace("URL", url) };
+		expect(await tenantry(["whoami"], { environment })).toEqual(expected);
+		const [first] = expected.err.split(/(?<=\n)401/);
+		expect(await tenantry(["login"], { environment })).toEqual({ ...expected, err: first });
+		expect(await tenantry(["logout"], { environment })).toEqual({ ...expected, err: first });
+	});
+});
+
+test("a login without a URL is to the service of the profile", async () => {
+	const own = computer();
+	await logIn(own);
+	const environment = { XDG_CONFIG_HOME: own.environment.XDG_CONFIG_HOME };
+	const { child, says, ended } = begin(["login", "--device"], environment);
+	await says(new RegExp(`Go to ${inject("url")}/console/device`));
+	child.kill("SIGINT");
+	expect(await ended).toBe(130);
+	const input = inject("key");
+	const saved = await tenantry(["login", "--key-stdin"], { environment, input });
+	expect(saved.out).toContain(`Logged in to ${inject("url")} as owner@example.com.`);
+});
+
 test("a service that can't be reached, or that has another name, is named", async () => {
 	const own = computer();
 	const url = `http://127.0.0.1:${await freePort()}`;
@@ -354,14 +528,14 @@ test("a service that can't be reached, or that has another name, is named", asyn
 	});
 	const port = await freePort();
 	other.listen(port, "127.0.0.1");
-	expect(
-		await tenantry(["login", "--url", `http://127.0.0.1:${port}`], {
-			environment: own.environment,
-		}),
-	).toEqual({
-		code: 2,
-		out: "",
-		err: "Error: The service is https://tenantry.example.com. Run: tenantry login --url https://tenantry.example.com\n",
-	});
+	const hint = "Run: tenantry login --url https://tenantry.example.com";
+	for (const profile of [[], ["--profile", "reports"]]) {
+		const words = ["login", "--url", `http://127.0.0.1:${port}`, ...profile];
+		expect(await tenantry(words, { environment: own.environment })).toEqual({
+			code: 2,
+			out: "",
+			err: `Error: The service is https://tenantry.example.com. ${[hint, ...profile].join(" ")}\n`,
+		});
+	}
 	other.close();
 });

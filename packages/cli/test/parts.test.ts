@@ -1,4 +1,13 @@
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import {
+	chmodSync,
+	existsSync,
+	mkdirSync,
+	mkdtempSync,
+	readFileSync,
+	rmSync,
+	utimesSync,
+	writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { CommanderError } from "commander";
 import { afterEach, describe, expect, onTestFinished, test, vi } from "vitest";
@@ -6,6 +15,7 @@ import { configPath, saved } from "../src/config.ts";
 import { UsageError } from "../src/failure.ts";
 import { follow } from "../src/follow.ts";
 import { GROUPS } from "../src/generated.ts";
+import { locked } from "../src/lock.ts";
 import { headsOf } from "../src/output.ts";
 import { isScope } from "../src/path.ts";
 import { programOf } from "../src/program.ts";
@@ -188,6 +198,45 @@ describe("the saved key", () => {
 	});
 });
 
+describe("a lock", () => {
+	/** Returns the path of a file, and a function that makes its lock as old as one of a killed program. */
+	function file() {
+		const folder = mkdtempSync(`${tmpdir()}/tenantry-lock-`);
+		onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+		const path = `${folder}/file`;
+		const long = new Date(Date.now() - 120_000);
+		return { path, age: () => utimesSync(`${path}.lock`, long, long) };
+	}
+
+	/** Takes the lock, and keeps it until `end` is called. */
+	async function hold(path: string) {
+		const { promise, resolve } = Promise.withResolvers<undefined>();
+		const has = Promise.withResolvers<undefined>();
+		const done = locked(path, () => {
+			has.resolve(undefined);
+			return promise;
+		});
+		const end = () => {
+			resolve(undefined);
+			return done;
+		};
+		return { has: has.promise, end };
+	}
+
+	test("that another program has taken over, because this one slept, stays with the other", async () => {
+		const { path, age } = file();
+		const slept = await hold(path);
+		await slept.has;
+		age();
+		const other = await hold(path);
+		await other.has;
+		await slept.end();
+		expect(existsSync(`${path}.lock`)).toBe(true);
+		await other.end();
+		expect(existsSync(`${path}.lock`)).toBe(false);
+	});
+});
+
 describe("a log that is followed", () => {
 	const NOW = Date.UTC(2026, 2, 10, 12);
 	const at = (seconds: number) => new Date(NOW + seconds * 1000).toISOString();
@@ -240,4 +289,11 @@ describe("a log that is followed", () => {
 		expect(asked).toEqual([undefined, at(-60), at(-60), at(-90)]);
 		expect(ids).toEqual(["a"]);
 	});
+});
+
+test("the guide names the groups of all commands", () => {
+	const guide = readFileSync(`${import.meta.dirname}/../../../docs/cli.md`, "utf8");
+	const [, rows = ""] = /\| Objects \| Groups \|\n(.+?)\n\n/s.exec(guide) ?? [];
+	const named = [...rows.matchAll(/`([^`]+)`/g)].map(([, name]) => name);
+	expect(named.sort()).toEqual(GROUPS.map(({ name }) => name).sort());
 });
