@@ -1,5 +1,6 @@
 import { and, eq } from "drizzle-orm";
 import { beforeAll, describe, expect, test } from "vitest";
+import { families, publicRoutes } from "../../src/app.ts";
 import { organizationId } from "../../src/db/organization_ids.ts";
 import { activityLog } from "../../src/db/schema/activity_log.ts";
 import { batchExports } from "../../src/db/schema/batch_exports.ts";
@@ -7,6 +8,7 @@ import { domains } from "../../src/db/schema/domains.ts";
 import { members } from "../../src/db/schema/members.ts";
 import { pluginConfigs } from "../../src/db/schema/plugin_configs.ts";
 import { webhooks } from "../../src/db/schema/webhooks.ts";
+import { loadRoutes } from "../../src/mount.ts";
 import { address, guarded } from "../support/routes.ts";
 import { call, cost, db, furnished, join, keyFor, racing } from "../support/world.ts";
 
@@ -31,6 +33,12 @@ function scopeOf(path: string) {
 const objects = guarded
 	.filter(({ method }) => method === "DELETE")
 	.map(({ path }) => ({ path, scope: scopeOf(path) }));
+
+// The runtime cancels requests that wait for a module which another request loads from the test
+// server. Deployed modules are in the worker.
+beforeAll(async () => {
+	await Promise.all([...families, ...publicRoutes].map(loadRoutes));
+});
 
 describe.each(objects)("20 parallel DELETEs of $path", ({ path, scope }) => {
 	let home: World;

@@ -63,7 +63,8 @@ export function summarize(operation: Operation, scopes: string[]) {
 
 export const Parameters = z.record(
 	z.string(),
-	z.union([z.string(), z.number(), z.boolean(), z.array(z.union([z.string(), z.number()]))]),
+	// Lists are two types, because some models take no schema with several types.
+	z.union([z.string(), z.number(), z.boolean(), z.array(z.string()), z.array(z.number())]),
 );
 export type Parameters = z.infer<typeof Parameters>;
 

@@ -1,0 +1,125 @@
+/**
+ * `npm run inspector`: the MCP Inspector signs in to a new server from the URL of `/mcp` alone, as
+ * an assistant does: it registers itself, a person allows it in a browser, and it gets its tokens.
+ * It then lists the tools, whose schemas it checks, calls one, and ends its access. It needs
+ * Chromium and, for the first run, the npm registry.
+ */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, mkdirSync, rmSync } from "node:fs";
+import { text } from "node:stream/consumers";
+import { chromium } from "playwright-core";
+import * as z from "zod";
+import { Tenantry } from "../packages/client/src/index.ts";
+import { HANG_MS } from "../test/support/hang.ts";
+import { freePort } from "../test/support/peers.ts";
+import { browserAt } from "../test/support/server.ts";
+import { buildAssets } from "./assets.ts";
+import { environment, fail, run } from "./run.ts";
+import { bootstrap, serve } from "./server.ts";
+
+const VERSION = "2.12.0";
+
+const root = `${import.meta.dirname}/..`;
+const work = `${root}/.wrangler/inspector`;
+const state = `${work}/state`;
+const installed = `${root}/node_modules/.cache/inspector-${VERSION}`;
+
+const Listed = z.object({ result: z.object({ tools: z.array(z.object({ name: z.string() })) }) });
+
+function install() {
+	if (existsSync(installed)) return;
+	console.log("Installing the MCP Inspector…");
+	const words = ["--prefix", installed, "--ignore-scripts", "--no-save", "--silent"];
+	run("npm", "install", ...words, `@modelcontextprotocol/inspector@${VERSION}`);
+}
+
+const executablePath = browserAt() ?? fail("npm run inspector needs Chromium.");
+install();
+rmSync(work, { recursive: true, force: true });
+mkdirSync(state, { recursive: true });
+console.log("Starting the server…");
+buildAssets();
+const owner = bootstrap(state);
+const { url } = await serve({
+	name: "tenantry-inspector",
+	port: await freePort(),
+	folder: work,
+	state,
+});
+const api = new Tenantry({ baseUrl: url, key: owner.key });
+
+/** Runs the inspector. `onShown` gets everything that it has shown. Returns also what it printed. */
+async function inspect(words: string[], onShown: (text: string) => void = () => undefined) {
+	const inspector = spawn(
+		`${installed}/node_modules/.bin/mcp-inspector`,
+		["--cli", "--server-url", `${url}/mcp`, "--transport", "http", "--format", "json", ...words],
+		{
+			env: {
+				...environment,
+				// It keeps the tokens below the home folder.
+				HOME: work,
+				MCP_INSPECTOR_SECRET_STORE: "file",
+				// Otherwise, it signs in only in a terminal.
+				MCP_AUTO_OPEN_ENABLED: "true",
+			},
+			stdio: ["ignore", "pipe", "pipe"],
+		},
+	);
+	let shown = "";
+	inspector.stderr.setEncoding("utf8").on("data", (part: string) => {
+		shown += part;
+		onShown(shown);
+	});
+	const [printed, [code]] = await Promise.all([text(inspector.stdout), once(inspector, "exit")]);
+	return { code: Number(code), printed, shown };
+}
+
+/** Runs the inspector, which must succeed. Returns the result as text. */
+async function succeed(...given: Parameters<typeof inspect>) {
+	const { code, printed, shown } = await inspect(...given);
+	if (code !== 0) fail(`The inspector failed with ${code}:\n${printed}${shown}`);
+	return printed;
+}
+
+/** Opens the page to which the inspector sends the person, and allows what it asks for. */
+async function allow(link: string) {
+	const browser = await chromium.launch({ executablePath, args: ["--no-sandbox"] });
+	const page = await browser.newPage();
+	page.setDefaultTimeout(HANG_MS);
+	await page.goto(`${url}/console#key=${owner.key}`);
+	await page.getByRole("link", { name: "Members" }).first().waitFor();
+	await page.goto(link);
+	await page.getByText("that nobody vouches for").waitFor();
+	await page.getByRole("button", { name: "Allow", exact: true }).click();
+	await page.waitForURL((to) => to.pathname === "/oauth/callback");
+	await browser.close();
+}
+
+console.log("Signing in, and checking the tools…");
+let allowing: Promise<void> | undefined;
+const listed = await succeed(["--method", "tools/list", "--strict"], (shown) => {
+	const [link] = /http\S+\/oauth\/authorize\S+(?=\s)/.exec(shown) ?? [];
+	if (link) allowing ??= allow(link);
+});
+await allowing;
+const { tools } = Listed.parse(JSON.parse(listed)).result;
+if (!allowing || tools.length === 0) fail(`It didn't sign in, or got no tools:\n${listed}`);
+
+console.log("Calling a tool…");
+const call = [
+	...["--method", "tools/call", "--tool-name", "read", "--stored-auth-only"],
+	...["--tool-args-json", JSON.stringify({ operationId: "listProjects" })],
+];
+const called = await succeed(call);
+if (!called.includes("Default project")) fail(`The tool returned something else:\n${called}`);
+
+console.log("Ending its access…");
+const [grant] = (await api.oauthGrants.list("@me")).results;
+if (grant?.client_name !== "MCP Inspector") fail("Its access isn't listed.");
+await api.oauthGrants.revoke({ user: "@me", id: grant.id });
+const after = await inspect(call);
+if (!after.shown.includes("auth_required"))
+	fail(`It still has access:\n${after.printed}${after.shown}`);
+console.log(`The MCP Inspector ${VERSION} signed in, and used ${tools.length} tools.`);
+process.exit(0);
