@@ -8,13 +8,11 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, mkdirSync, rmSync } from "node:fs";
 import { text } from "node:stream/consumers";
-import { chromium } from "playwright-core";
 import * as z from "zod";
 import { Tenantry } from "../packages/client/src/index.ts";
-import { HANG_MS } from "../test/support/hang.ts";
 import { freePort } from "../test/support/peers.ts";
-import { browserAt } from "../test/support/server.ts";
 import { buildAssets } from "./assets.ts";
+import { openBrowser, signIn } from "./browser.ts";
 import { environment, fail, run } from "./run.ts";
 import { bootstrap, serve } from "./server.ts";
 
@@ -34,7 +32,7 @@ function install() {
 	run("npm", "install", ...words, `@modelcontextprotocol/inspector@${VERSION}`);
 }
 
-const executablePath = browserAt() ?? fail("npm run inspector needs Chromium.");
+const browser = await openBrowser();
 install();
 rmSync(work, { recursive: true, force: true });
 mkdirSync(state, { recursive: true });
@@ -84,16 +82,11 @@ async function succeed(...given: Parameters<typeof inspect>) {
 
 /** Opens the page to which the inspector sends the person, and allows what it asks for. */
 async function allow(link: string) {
-	const browser = await chromium.launch({ executablePath, args: ["--no-sandbox"] });
-	const page = await browser.newPage();
-	page.setDefaultTimeout(HANG_MS);
-	await page.goto(`${url}/console#key=${owner.key}`);
-	await page.getByRole("link", { name: "Members" }).first().waitFor();
+	const page = await signIn(browser, { url, key: owner.key });
 	await page.goto(link);
 	await page.getByText("that nobody vouches for").waitFor();
 	await page.getByRole("button", { name: "Allow", exact: true }).click();
 	await page.waitForURL((to) => to.pathname === "/oauth/callback");
-	await browser.close();
 }
 
 console.log("Signing in, and checking the tools…");

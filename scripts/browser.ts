@@ -1,0 +1,27 @@
+/** A browser for commands that use the console. */
+import { type Browser, chromium } from "playwright-core";
+import { HANG_MS } from "../test/support/hang.ts";
+import { browserAt } from "../test/support/server.ts";
+import { fail } from "./run.ts";
+
+/** Opens a browser. Ends the script if Chromium isn't installed. */
+export function openBrowser() {
+	const executablePath = browserAt() ?? fail("This command needs Chromium.");
+	return chromium.launch({ executablePath, args: ["--no-sandbox"] });
+}
+
+type Session = { url: string; key: string; colorScheme?: "light" | "dark" };
+
+/** Opens the console in a new session, as the owner of a key. */
+export async function signIn(browser: Browser, { url, key, colorScheme = "light" }: Session) {
+	const page = await browser.newPage({
+		viewport: { width: 1280, height: 800 },
+		locale: "en-US",
+		timezoneId: "UTC",
+		colorScheme,
+	});
+	page.setDefaultTimeout(HANG_MS);
+	await page.goto(`${url}/console#key=${key}`);
+	await page.getByRole("link", { name: "Members" }).first().waitFor();
+	return page;
+}
