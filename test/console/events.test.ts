@@ -150,12 +150,15 @@ inBrowser("events", (open) => {
 	test("activity is filtered by the URL, and downloaded as it is filtered", async () => {
 		const { client, organization, path } = await newOrganization();
 		await client.organizations.update({ id: organization.id }, { name: "Analytics GmbH" });
+		const apps = ["https://notes.example.com/app.json", "https://charts.example.com/app.json"];
+		await client.organizations.update({ id: organization.id }, { allowed_apps: apps });
 		await client.invites.create(
 			{ organization: organization.id },
 			{ target_email: "ada@example.com" },
 		);
 		const page = await open(`${path}/activity`);
-		const renamed = page.getByRole("row", { name: /Organization settings changed/ });
+		await page.getByText(`After: ${apps.join(", ")}`).waitFor();
+		const renamed = page.getByRole("row", { name: /Organization settings changed.*Name/s });
 		await renamed.getByText("Before: Analytics Ltd").waitFor();
 		await renamed.getByText("After: Analytics GmbH").waitFor();
 		await checkLooks(page, "events-activity");

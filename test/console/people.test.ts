@@ -151,6 +151,24 @@ inBrowser("people", (open) => {
 		expect(sent).toHaveLength(5);
 	});
 
+	test("a list has fewer rows on a phone", async () => {
+		const { client, at, path } = await newOrganization();
+		const target_emails = Array.from({ length: 21 }, (_, i) => `person-${i}@example.org`);
+		for (const some of [target_emails.slice(0, 20), target_emails.slice(20)])
+			await client.invites.createMany(
+				at,
+				some.map((target_email) => ({ target_email, send_email: false })),
+			);
+		const page = await open(`${path}/members/invites`);
+		await page.getByText("1 to 21 of 21").waitFor();
+		await page.setViewportSize({ width: 390, height: 800 });
+		await page.reload();
+		await page.getByText("1 to 20 of 21").waitFor();
+		expect(await page.getByRole("row").count()).toBe(20);
+		await button(page, "Next").click();
+		await page.getByText("21 to 21 of 21").waitFor();
+	});
+
 	test("an open invite is sent again once, gets a new link, and is revoked", async () => {
 		const { client, at, path } = await newOrganization();
 		await client.invites.create(at, { target_email: newAddress("ada") });

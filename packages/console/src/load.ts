@@ -200,8 +200,8 @@ export const listOf = <T>(rows: T[]): List<T> => ({
 	parameter: undefined,
 });
 
-/** The page size. */
-const ROWS = 50;
+/** The page size. On a phone, where each row is a card, a page would otherwise be 12,000 px long. */
+const rowsOnPage = () => (matchMedia("(max-width: 45rem)").matches ? 20 : 50);
 
 export type List<T> = Omit<Loaded<Page<T>>, "reload" | "replace" | "change"> & {
 	reload: () => void;
@@ -222,7 +222,7 @@ export type List<T> = Omit<Loaded<Page<T>>, "reload" | "replace" | "change"> & {
 export function useList<T>(
 	load: (page: { limit: number; offset: number }, signal: AbortSignal) => PromiseLike<Page<T>>,
 	inputs: readonly unknown[],
-	{ parameter = "offset", limit = ROWS } = {},
+	{ parameter = "offset", limit = rowsOnPage() } = {},
 ): List<T> {
 	const [query] = useQuery();
 	const offset = Math.max(0, Number.parseInt(query[parameter] ?? "0", 10) || 0);

@@ -93,11 +93,17 @@ function wordsOfPath(path: string) {
 
 const isLevel = (path: string) => path === "level" || path.endsWith(".level");
 
+/** Returns a value in words: lists with commas, and objects as in "Key: plan; Value: team". */
 function shown(path: string, value: unknown): string {
+	if (isNothing(value)) return "nothing";
 	if (typeof value === "number" && isLevel(path)) return levelName(value);
-	if (value === "") return "(empty)";
 	if (typeof value === "boolean") return value ? "Yes" : "No";
-	return typeof value === "string" ? value : JSON.stringify(value);
+	if (Array.isArray(value)) return value.map((item) => shown(path, item)).join(", ") || "(empty)";
+	if (isObject(value))
+		return Object.entries(value)
+			.map(([name, of]) => `${wordsOfPath(name)}: ${shown(`${path}.${name}`, of)}`)
+			.join("; ");
+	return String(value) || "(empty)";
 }
 
 function Items({ path, before, after }: { path: string; before: unknown[]; after: unknown[] }) {
