@@ -7,19 +7,15 @@
  */
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { judged } from "../test/fuzz/document.ts";
 import { populate } from "../test/fuzz/world.ts";
-import { freePort } from "../test/support/peers.ts";
-import { buildAssets } from "./assets.ts";
+import { serveNew } from "./kept_server.ts";
 import { environment, fail, run } from "./run.ts";
-import { bootstrap, serve } from "./server.ts";
 
 const root = `${import.meta.dirname}/..`;
 const settings = `${root}/test/fuzz`;
-const work = `${root}/.wrangler/fuzz`;
 const venv = `${root}/node_modules/.cache/schemathesis`;
-const state = `${work}/state`;
 
 /** Installs the versions in test/fuzz/requirements.txt, unless they are installed. */
 function install() {
@@ -57,18 +53,7 @@ function options(words: string[]) {
 }
 
 install();
-rmSync(work, { recursive: true, force: true });
-mkdirSync(state, { recursive: true });
-console.log("Starting the server…");
-// The server needs the compiler of plugins.
-buildAssets();
-const owner = bootstrap(state);
-const { url } = await serve({
-	name: "tenantry-fuzz",
-	port: await freePort(),
-	folder: work,
-	state,
-});
+const { url, owner, work } = await serveNew("fuzz");
 console.log("Creating objects…");
 const world = await populate(url, owner);
 const document: unknown = await (await fetch(`${url}/openapi.json`)).json();

@@ -6,21 +6,17 @@
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, mkdirSync, rmSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { text } from "node:stream/consumers";
 import * as z from "zod";
 import { Tenantry } from "../packages/client/src/index.ts";
-import { freePort } from "../test/support/peers.ts";
-import { buildAssets } from "./assets.ts";
 import { openBrowser, signIn } from "./browser.ts";
+import { serveNew } from "./kept_server.ts";
 import { environment, fail, run } from "./run.ts";
-import { bootstrap, serve } from "./server.ts";
 
 const VERSION = "2.12.0";
 
 const root = `${import.meta.dirname}/..`;
-const work = `${root}/.wrangler/inspector`;
-const state = `${work}/state`;
 const installed = `${root}/node_modules/.cache/inspector-${VERSION}`;
 
 const Listed = z.object({ result: z.object({ tools: z.array(z.object({ name: z.string() })) }) });
@@ -34,17 +30,7 @@ function install() {
 
 const browser = await openBrowser();
 install();
-rmSync(work, { recursive: true, force: true });
-mkdirSync(state, { recursive: true });
-console.log("Starting the server…");
-buildAssets();
-const owner = bootstrap(state);
-const { url } = await serve({
-	name: "tenantry-inspector",
-	port: await freePort(),
-	folder: work,
-	state,
-});
+const { url, owner, work } = await serveNew("inspector");
 const api = new Tenantry({ baseUrl: url, key: owner.key });
 
 /** Runs the inspector. `onShown` gets everything that it has shown. Returns also what it printed. */

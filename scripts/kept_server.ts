@@ -1,7 +1,10 @@
-/** Runs a server that tests kill repeatedly, with a new state. */
+/** Runs servers with a new state: one for a command, or one that tests kill repeatedly. */
 import { mkdirSync, rmSync } from "node:fs";
+import { resolve } from "node:path";
+import { freePort } from "../test/support/peers.ts";
+import { buildAssets } from "./assets.ts";
 import { environment } from "./run.ts";
-import { serve } from "./server.ts";
+import { bootstrap, serve } from "./server.ts";
 
 /** The same interval as in `npm start`. */
 const TICK_MS = 30_000;
@@ -17,6 +20,28 @@ export function prepareState(work: string) {
 	mkdirSync(state, { recursive: true });
 	environment.CLOUDFLARE_DEV_REGISTRY_PATH = `${work}/registry`;
 	return state;
+}
+
+/**
+ * Starts a server with a new state, which ends with this process.
+ * @param name of the command
+ * @returns its URL, its owner, and the folder of the command
+ */
+export async function serveNew(
+	name: string,
+	{ organization, variables }: { organization?: string; variables?: Record<string, string> } = {},
+) {
+	const work = resolve(import.meta.dirname, "../.wrangler", name);
+	const state = prepareState(work);
+	console.log("Starting the server…");
+	// The server needs the compiler of plugins, the documentation and the console.
+	buildAssets();
+	const owner = bootstrap(state, organization ? { organization } : {});
+	const { url } = await serve({
+		...{ name: `tenantry-${name}`, port: await freePort(), folder: work, state },
+		...(variables && { variables }),
+	});
+	return { url, owner, work };
 }
 
 type Options = { name: string; port: number; work: string; state: string };

@@ -11,26 +11,16 @@ import * as z from "zod";
 import { Tenantry } from "../packages/client/src/index.ts";
 import { DAY_MS, HOUR_MS } from "../src/lib/durations.ts";
 import { freePort } from "../test/support/peers.ts";
-import { buildAssets } from "./assets.ts";
 import { openBrowser, signIn } from "./browser.ts";
-import { prepareState } from "./kept_server.ts";
+import { serveNew } from "./kept_server.ts";
 import { sample } from "./sample.ts";
-import { bootstrap, serve } from "./server.ts";
 
 const root = `${import.meta.dirname}/..`;
 const pictures = `${root}/docs/pictures`;
 
 const browser = await openBrowser();
-const work = `${root}/.wrangler/pictures`;
-const state = prepareState(work);
-console.log("Starting the server…");
-buildAssets();
-const owner = bootstrap(state, { organization: "Example Ltd" });
-const { url } = await serve({
-	name: "tenantry-pictures",
-	port: await freePort(),
-	folder: work,
-	state,
+const { url, owner } = await serveNew("pictures", {
+	organization: "Example Ltd",
 	variables: { ALLOW_PRIVATE_DESTINATIONS: "true" },
 });
 
