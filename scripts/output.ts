@@ -92,7 +92,8 @@ function keepMail(file: string, headers: string[]) {
 	const text = readFileSync(file, "utf8");
 	writeFileSync(copy, `${headers.join("\n")}\n\n${text}`, { mode: 0o600 });
 	const link = linkIn(text);
-	return `A mail was sent: ${copy}${link ? `, with the link ${link}` : ""}`;
+	const [to = ""] = headers.filter((line) => line.startsWith("To: "));
+	return `A mail was sent${to.replace("To: ", " to ")}: ${copy}${link ? `, with the link ${link}` : ""}`;
 }
 
 /**

@@ -148,7 +148,7 @@ test("npm start prints the requests, and the link in the invite's mail", async (
 	const lines = [
 		/POST \/api\/organizations\/@current\/invites 201 \d+ ms 2 trips/,
 		/POST \/api\/invites\/…\/accept 200 \d+ ms \d trips/,
-		/A mail was sent: \S+\.txt, with the link http:\/\/localhost:\d+\/invites\/[\w-]{43}/,
+		/A mail was sent to \S+@example\.\w+: \S+\.txt, with the link http:\/\/localhost:\d+\/invites\/[\w-]{43}/,
 	];
 	await expect.poll(() => lines.filter((line) => !line.test(server.printed))).toEqual([]);
 });

@@ -95,7 +95,8 @@ const logout = () =>
 		const before = canRead({ mayBeShared: true });
 		// If this fails, the file is kept: without it, only the page Account could end the access.
 		if (before?.tokens) await revoke(before.url, before.tokens);
-		await write(forget() ? `Removed ${configPath()}.\n` : "There was no login.\n");
+		const ended = before?.tokens ? "Ended the access, and removed" : "Removed";
+		await write(forget() ? `${ended} ${configPath()}.\n` : "There was no login.\n");
 	});
 
 async function whoami(options: Values) {

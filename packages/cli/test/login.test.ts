@@ -163,7 +163,7 @@ describe("login with a browser", () => {
 		const { key, tokens } = savedIn(path);
 		expect(await tenantry(["logout"], { environment })).toEqual({
 			code: 0,
-			out: `Removed ${path}.\n`,
+			out: `Ended the access, and removed ${path}.\n`,
 			err: "",
 		});
 		expect(existsSync(path)).toBe(false);

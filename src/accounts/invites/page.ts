@@ -118,6 +118,8 @@ ${mustSignIn(invitation) ? signInFirst(c) : acceptForm(invitation)}`,
 	);
 }
 
+const OPEN_CONSOLE = html`<p><a class="button" href="/console">Open the console</a></p>`;
+
 const welcomePage = (
 	c: Context<App>,
 	{ organization, personal_api_key }: z.infer<typeof Accepted>,
@@ -127,7 +129,8 @@ const welcomePage = (
 				c,
 				200,
 				`Welcome to ${singleLine(organization.name)}`,
-				html`<p>This is your personal API key. It is shown <strong>only this once</strong>: copy it now and keep it secret.</p>
+				html`${OPEN_CONSOLE}
+<p>For programs, this is your personal API key. It is shown <strong>only this once</strong>: copy it now and keep it secret.</p>
 <label>Your key <textarea id="key" rows="2" readonly>${personal_api_key.value}</textarea></label>
 <button hidden>Copy the key</button>
 <p class="note">Send it with each request: <code>Authorization: Bearer &hellip;</code></p>`,
@@ -137,7 +140,8 @@ const welcomePage = (
 				c,
 				200,
 				`Welcome to ${singleLine(organization.name)}`,
-				html`<p>You are now a member. Your API keys work here too.</p>`,
+				html`<p>You are now a member. Your API keys work here too.</p>
+${OPEN_CONSOLE}`,
 			);
 
 const NAMES =

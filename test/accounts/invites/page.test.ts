@@ -75,6 +75,7 @@ test("the page escapes what people wrote, and removes control characters", async
 	expect(body).toContain("<blockquote>one [31m\n&lt;b&gt;A&lt;/b&gt; cme\nx</blockquote>");
 	const welcome = await call("POST", path);
 	expect(welcome.body).toContain("<title>Welcome to &lt;b&gt;A&lt;/b&gt; cme x &middot; Tenantry");
+	expect(welcome.body).toContain('href="/console"');
 });
 
 test("the page warns above the button that accepting revokes the keys of a user with an unverified address", async () => {

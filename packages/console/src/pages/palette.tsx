@@ -30,6 +30,7 @@ function pagesOf(organization: string | undefined): Target[] {
 			kind: "Page",
 		})),
 		...OWN_MENU.map(([path, words]) => ({ path, words, kind: "Page" })),
+		{ path: "/docs", words: "Documentation", kind: "Page" },
 		...(me.value?.organizations ?? [])
 			.filter(({ id }) => id !== organization)
 			.map(({ id, name }) => ({ path: pathIn(id), words: name, kind: "Organization" })),
@@ -105,7 +106,8 @@ export default function Palette({ onClose }: { onClose: () => void }) {
 	}
 	function open({ path }: Target) {
 		onClose();
-		navigate(path);
+		if (path.startsWith("/console")) navigate(path);
+		else location.assign(path);
 	}
 	return (
 		<Dialog title="Go to" onClose={onClose}>

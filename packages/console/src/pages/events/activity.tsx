@@ -4,7 +4,7 @@ import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
 import { SecondaryButton } from "../../ui/button.tsx";
 import { useDelay } from "../../ui/delay.ts";
-import { attempt, Empty } from "../../ui/feedback.tsx";
+import { attempt, Empty, say } from "../../ui/feedback.tsx";
 import { Filter, Filters, MomentFilter } from "../../ui/filters.tsx";
 import { PageView } from "../../ui/page.tsx";
 import { Table } from "../../ui/table.tsx";
@@ -47,8 +47,10 @@ function PersonFilter({ change }: { change: ChangeFilters }) {
 				}}
 				onChange={({ currentTarget }) => {
 					const { value } = currentTarget;
+					if (value.trim() === "") return;
 					// Only members are found above. Somebody who has left has only an address.
-					if (!value.includes("@")) return;
+					if (!value.includes("@"))
+						return say("Choose a person from the list, or enter a whole email address.");
 					currentTarget.value = "";
 					change({ email: value.trim(), user: undefined, offset: undefined });
 				}}

@@ -4,8 +4,8 @@ import { levelName } from "../../ui/values.tsx";
 
 type Change = ActivityEntry["detail"]["changes"][number];
 
-/** A single value that changed, with its path in the field. */
-type Leaf = { path: string; before: unknown; after: unknown };
+/** A single value that changed. The path starts with the field, whose name may contain dots. */
+type Leaf = { path: readonly string[]; before: unknown; after: unknown };
 
 const isObject = (value: unknown): value is Record<string, unknown> =>
 	typeof value === "object" && value !== null && !Array.isArray(value);
@@ -13,7 +13,7 @@ const isObject = (value: unknown): value is Record<string, unknown> =>
 const isNothing = (value: unknown) => value === null || value === undefined;
 
 /** Returns the values that differ, with their paths. Objects are compared key by key. */
-function leavesOf(path: string, before: unknown, after: unknown): Leaf[] {
+function leavesOf(path: readonly string[], before: unknown, after: unknown): Leaf[] {
 	const isPair = (isObject(before) || isNothing(before)) && (isObject(after) || isNothing(after));
 	if (!isPair || (isNothing(before) && isNothing(after))) return [{ path, before, after }];
 	const old = isObject(before) ? before : {};
@@ -21,7 +21,7 @@ function leavesOf(path: string, before: unknown, after: unknown): Leaf[] {
 	const keys = [...new Set([...Object.keys(old), ...Object.keys(now)])];
 	const different = keys.filter((key) => JSON.stringify(old[key]) !== JSON.stringify(now[key]));
 	return different.length > 0
-		? different.flatMap((key) => leavesOf(`${path}.${key}`, old[key], now[key]))
+		? different.flatMap((key) => leavesOf([...path, key], old[key], now[key]))
 		: [{ path, before, after }];
 }
 
@@ -85,28 +85,31 @@ function Lines({ path, before, after }: Leaf) {
  * Returns the words for the path of a value: `first_name` is "First name". What is below a field,
  * such as a plugin's setting, has the names that its author gave.
  */
-function wordsOfPath(path: string) {
-	const [field = "", ...rest] = path.split(".");
+function wordsOfPath([field = "", ...rest]: readonly string[]) {
 	const words = field.replaceAll("_", " ");
 	return [words.charAt(0).toUpperCase() + words.slice(1), ...rest].join(" › ");
 }
 
-const isLevel = (path: string) => path === "level" || path.endsWith(".level");
+const isLevel = (path: readonly string[]) => path.at(-1) === "level";
 
 /** Returns a value in words: lists with commas, and objects as in "Key: plan; Value: team". */
-function shown(path: string, value: unknown): string {
+function shown(path: readonly string[], value: unknown): string {
 	if (isNothing(value)) return "nothing";
 	if (typeof value === "number" && isLevel(path)) return levelName(value);
 	if (typeof value === "boolean") return value ? "Yes" : "No";
 	if (Array.isArray(value)) return value.map((item) => shown(path, item)).join(", ") || "(empty)";
 	if (isObject(value))
 		return Object.entries(value)
-			.map(([name, of]) => `${wordsOfPath(name)}: ${shown(`${path}.${name}`, of)}`)
+			.map(([name, of]) => `${wordsOfPath([name])}: ${shown([...path, name], of)}`)
 			.join("; ");
 	return String(value) || "(empty)";
 }
 
-function Items({ path, before, after }: { path: string; before: unknown[]; after: unknown[] }) {
+function Items({
+	path,
+	before,
+	after,
+}: Pick<Leaf, "path"> & { before: unknown[]; after: unknown[] }) {
 	const has = (list: unknown[], item: unknown) =>
 		list.some((one) => JSON.stringify(one) === JSON.stringify(item));
 	return (
@@ -126,6 +129,8 @@ function Items({ path, before, after }: { path: string; before: unknown[]; after
 }
 
 function Values({ path, before, after }: Leaf) {
+	// The contents of a plugin's files aren't in the log.
+	if (isNothing(before) && isNothing(after)) return null;
 	if (Array.isArray(before) && Array.isArray(after))
 		return <Items path={path} before={before} after={after} />;
 	return (
@@ -150,9 +155,9 @@ const Row = (leaf: Leaf) =>
 	);
 
 export function Changes({ changes }: { changes: readonly Change[] }) {
-	const leaves = changes.flatMap(({ field, before, after }) => leavesOf(field, before, after));
+	const leaves = changes.flatMap(({ field, before, after }) => leavesOf([field], before, after));
 	const rest = leaves.slice(SHOWN);
-	const rows = (some: Leaf[]) => some.map((leaf) => <Row key={leaf.path} {...leaf} />);
+	const rows = (some: Leaf[]) => some.map((leaf) => <Row key={leaf.path.join("\n")} {...leaf} />);
 	return leaves.length === 0 ? null : (
 		<div class="changes">
 			{rows(leaves.slice(0, SHOWN))}

@@ -68,6 +68,7 @@ export const columnsOf = (
 						{detail.name ?? item_id}
 					</button>
 				)}
+				{about !== "one" && " "}
 				{jobOf(detail.trigger)}
 				<Changes changes={detail.changes} />
 				<details>
