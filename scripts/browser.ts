@@ -10,15 +10,12 @@ export function openBrowser() {
 	return chromium.launch({ executablePath, args: ["--no-sandbox"] });
 }
 
-type Session = { url: string; key: string; colorScheme?: "light" | "dark" };
-
 /** Opens the console in a new session, as the owner of a key. */
-export async function signIn(browser: Browser, { url, key, colorScheme = "light" }: Session) {
+export async function signIn(browser: Browser, { url, key }: { url: string; key: string }) {
 	const page = await browser.newPage({
 		viewport: { width: 1280, height: 800 },
 		locale: "en-US",
 		timezoneId: "UTC",
-		colorScheme,
 	});
 	page.setDefaultTimeout(HANG_MS);
 	await page.goto(`${url}/console#key=${key}`);

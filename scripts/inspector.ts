@@ -1,8 +1,8 @@
 /**
  * `npm run inspector`: the MCP Inspector signs in to a new server from the URL of `/mcp` alone, as
  * an assistant does: it registers itself, a person allows it in a browser, and it gets its tokens.
- * It then lists the tools, whose schemas it checks, calls one, and ends its access. It needs
- * Chromium and, for the first run, the npm registry.
+ * It then lists the tools, whose schemas it checks, and calls one, until the person ends its access.
+ * It needs Chromium and, for the first run, the npm registry.
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -18,11 +18,13 @@ const VERSION = "2.12.0";
 
 const root = `${import.meta.dirname}/..`;
 const installed = `${root}/node_modules/.cache/inspector-${VERSION}`;
+const program = `${installed}/node_modules/.bin/mcp-inspector`;
 
 const Listed = z.object({ result: z.object({ tools: z.array(z.object({ name: z.string() })) }) });
 
 function install() {
-	if (existsSync(installed)) return;
+	// npm links programs last.
+	if (existsSync(program)) return;
 	console.log("Installing the MCP Inspector…");
 	const words = ["--prefix", installed, "--ignore-scripts", "--no-save", "--silent"];
 	run("npm", "install", ...words, `@modelcontextprotocol/inspector@${VERSION}`);
@@ -36,7 +38,7 @@ const api = new Tenantry({ baseUrl: url, key: owner.key });
 /** Runs the inspector. `onShown` gets everything that it has shown. Returns also what it printed. */
 async function inspect(words: string[], onShown: (text: string) => void = () => undefined) {
 	const inspector = spawn(
-		`${installed}/node_modules/.bin/mcp-inspector`,
+		program,
 		["--cli", "--server-url", `${url}/mcp`, "--transport", "http", "--format", "json", ...words],
 		{
 			env: {

@@ -2,15 +2,13 @@
  * `npm run pictures`: fills a new server, and takes the pictures of the console that the
  * documentation shows (docs/pictures). It needs Chromium.
  */
-import { once } from "node:events";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Page } from "playwright-core";
-import * as z from "zod";
 import { Tenantry } from "../packages/client/src/index.ts";
 import { DAY_MS, HOUR_MS } from "../src/lib/durations.ts";
-import { freePort } from "../test/support/peers.ts";
+import { listen } from "../test/support/peers.ts";
 import { openBrowser, signIn } from "./browser.ts";
 import { serveNew } from "./kept_server.ts";
 import { sample } from "./sample.ts";
@@ -31,10 +29,8 @@ const { id } = await sample(url, owner.key);
 // A receiver that accepts nothing.
 const receiver = createServer((_, response) => {
 	response.writeHead(401, { "content-type": "text/plain" }).end("Unknown token");
-}).listen(await freePort(), "127.0.0.1");
-await once(receiver, "listening");
-const address = z.object({ port: z.int() }).parse(receiver.address());
-const rejecting = `http://127.0.0.1:${address.port}`;
+});
+const rejecting = `http://127.0.0.1:${await listen(receiver)}`;
 const [failing, webhook] = await Promise.all([
 	api.batchExports.create(at, {
 		name: "Hourly to the data warehouse",

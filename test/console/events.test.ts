@@ -162,6 +162,10 @@ inBrowser("events", (open) => {
 		await renamed.getByText("Before: Analytics Ltd").waitFor();
 		await renamed.getByText("After: Analytics GmbH").waitFor();
 		await checkLooks(page, "events-activity");
+		const person = page.getByRole("combobox", { name: "Person" });
+		await person.fill("Grace");
+		await person.press("Enter");
+		await page.getByText("Choose a person from the list, or enter a whole email").waitFor();
 
 		await page.getByRole("combobox", { name: "About" }).selectOption("Invites");
 		await page.getByRole("button", { name: "ada@example.com" }).waitFor();
