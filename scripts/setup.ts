@@ -92,7 +92,8 @@ Creates the tables, a first key and the settings for npx wrangler dev. Environme
 	console.log(`
 Setup is complete. Start a server with npx wrangler dev, or with npm start, which also runs the schedule. Then try:
 
+  export URL=http://localhost:8787
   export KEY=${key}
-  curl -H "Authorization: Bearer $KEY" 'http://localhost:8787/api/organizations/@current/?pretty'
+  curl -H "Authorization: Bearer $KEY" "$URL/api/organizations/@current/?pretty"
 `);
 }

@@ -211,11 +211,17 @@ for (let starts = 1; !(await isReady(server)); starts++) {
 	server = serve();
 }
 const id = await sample(key);
+const variables = [
+	`URL=${url}`,
+	`KEY=${key}`,
+	...(id ? [`ID=${id}`] : []),
+	...(process.env.STATE_DIR ? [`STATE_DIR='${state}'`] : []),
+];
 console.log(`
 Tenantry is running at ${url}. To try it, paste this into another terminal:
 
-  export KEY=${key}${id ? `\n  export ID=${id}` : ""}
-  curl -H "Authorization: Bearer $KEY" '${url}/api/organizations/@current/?pretty'
+${variables.map((variable) => `  export ${variable}`).join("\n")}
+  curl -H "Authorization: Bearer $KEY" "$URL/api/organizations/@current/?pretty"
 
 To use the console, open this link in a browser. It signs you in:
 
@@ -227,7 +233,7 @@ KEY is an API key of ${EMAIL} with all scopes.${id ? " ID is an hourly export of
 ${
 	id
 		? `
-  curl -H "Authorization: Bearer $KEY" "${url}/api/projects/@current/batch_exports/$ID/logs/?pretty"
+  curl -H "Authorization: Bearer $KEY" "$URL/api/projects/@current/batch_exports/$ID/logs/?pretty"
   npx wrangler r2 object get "tenantry-exports/<file>" --local --persist-to '${state}' --file events.jsonl.gz
 `
 		: ""

@@ -65,7 +65,7 @@ inBrowser("batch exports", (open) => {
 		// The button has the focus, so it is in sight with the result above it.
 		const button = page.getByRole("button", { name: "Test destination" });
 		await expect.poll(() => isInSight(button)).toBe(true);
-		await page.getByText(/^sign-ups\/\d{4}\/.+Z\.jsonl$/).waitFor();
+		await page.getByText(/^\d+\/sign-ups\/\d{4}\/.+Z\.jsonl$/).waitFor();
 		await checkLooks(page, "exports-new");
 		await page.getByRole("textbox", { name: "Name" }).fill("Sign-ups");
 		await page.getByRole("button", { name: "Create export" }).click();
@@ -82,7 +82,6 @@ inBrowser("batch exports", (open) => {
 		await dialog.getByRole("button", { name: "Start backfill" }).click();
 		await page.getByRole("cell", { name: "Completed" }).waitFor();
 		await page.getByText("3 of 3 windows").waitFor();
-		await checkLooks(page, "exports-backfills");
 		const state = page.getByLabel("State");
 		await state.focus();
 		await state.selectOption("Cancelled");
@@ -109,7 +108,6 @@ inBrowser("batch exports", (open) => {
 		await page.getByRole("navigation", { name: "About" }).getByText("Runs").click();
 		const runs = page.getByRole("table", { name: "Runs" });
 		await runs.getByRole("cell", { name: "Completed" }).nth(2).waitFor();
-		await checkLooks(page, "exports-runs");
 		await page.getByLabel("Kind").selectOption("Scheduled");
 		await page.getByText("No runs found").waitFor();
 		await page.getByLabel("Kind").selectOption("Backfills");
@@ -163,7 +161,6 @@ inBrowser("batch exports", (open) => {
 		await page.goto(`${inject("console").url}${path}/batch_exports?type=HTTP`);
 		const row = page.getByRole("row", { name: "Events to HTTP receiver" });
 		await row.getByText(/rejected the token.*Unknown token/).waitFor();
-		await checkLooks(page, "exports-list");
 		await page.getByRole("combobox", { name: "State" }).selectOption("paused");
 		await page.getByText("No batch exports found").waitFor();
 		await expect.poll(() => page.url()).toMatch(/\?type=HTTP&state=paused$/);
@@ -229,7 +226,6 @@ inBrowser("batch exports", (open) => {
 		await checkLooks(page, "exports-metrics");
 		await tabs.getByText("Log").click();
 		await page.getByText(/A backfill by arrival of [34] windows .* was started/).waitFor();
-		await checkLooks(page, "exports-log");
 		await page.getByRole("button", { name: "Pause" }).click();
 		await checkLooks(page, "exports-pause");
 		await page.getByRole("button", { name: "Pause export" }).click();
@@ -251,7 +247,6 @@ inBrowser("batch exports", (open) => {
 		const page = await open(`${path}/batch_exports/${created.id}/settings`);
 		const database = page.getByLabel("Database");
 		await database.fill("two");
-		await checkLooks(page, "exports-settings");
 		await client.batchExports.update(
 			{ ...at, ...created },
 			{

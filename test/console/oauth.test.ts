@@ -6,6 +6,12 @@ import { checkLooks, clientOf, inBrowser, newOrganization } from "./support/brow
 
 const button = (page: Page, name: string) => page.getByRole("button", { name, exact: true });
 
+/** Presses a button that what is still loading would move. */
+async function pressBelow(page: Page, name: string) {
+	await page.locator("[aria-busy=true]").first().waitFor({ state: "detached" });
+	await button(page, name).click();
+}
+
 inBrowser("allowing an app", (open) => {
 	test("shows who asks and for what, and gives the app what the person leaves", async () => {
 		const { organization } = await newOrganization("Notes Ltd");
@@ -21,7 +27,7 @@ inBrowser("allowing an app", (open) => {
 		await page.getByLabel("Its access ends").selectOption({ label: "In 7 days" });
 		await page.getByText("Default project").waitFor();
 		await checkLooks(page, "oauth");
-		await button(page, "Allow").click();
+		await pressBelow(page, "Allow");
 		await page.waitForURL(isBack);
 		const { access_token, scope } = await exchange(page.url());
 		expect(scope).toBe("project:read user:read");
@@ -34,7 +40,7 @@ inBrowser("allowing an app", (open) => {
 	test("leads back without access when the person cancels", async () => {
 		const { path, isBack, respond } = await newRequest("project:read");
 		const page = await open(path);
-		await button(page, "Cancel").click();
+		await pressBelow(page, "Cancel");
 		await page.waitForURL(isBack);
 		expect(() => respond(page.url())).toThrow("authorization response from the server is an error");
 	});
@@ -94,7 +100,7 @@ inBrowser("allowing a device", (open) => {
 		await page.getByText("Continue only if you started this yourself just now").waitFor();
 		await page.getByLabel("Projects: Read").check();
 		await page.getByLabel("Where").selectOption({ label: "Devices Ltd" });
-		await button(page, "Allow").click();
+		await pressBelow(page, "Allow");
 		await page.getByText("The device has access.").waitFor();
 		const { access_token, scope } = await poll();
 		expect(scope).toBe("project:read user:read");
@@ -108,7 +114,7 @@ inBrowser("allowing a device", (open) => {
 		const { link, poll } = await newDevice();
 		const page = await open(link);
 		await button(page, "Continue").click();
-		await button(page, "Cancel").click();
+		await pressBelow(page, "Cancel");
 		await page.getByText("The device gets no access.").waitFor();
 		await expect(poll()).rejects.toMatchObject({ error: "access_denied" });
 		const again = await open(link);

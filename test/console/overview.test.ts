@@ -20,7 +20,6 @@ inBrowser("the overview", (open) => {
 	test("of a new organization says what to do first, and ticks what is done", async () => {
 		const page = await open("/console/new");
 		await page.getByLabel("Name").waitFor();
-		await checkLooks(page, "overview-new");
 		await page.getByLabel("Name").fill("Fresh Ltd");
 		await button(page, "Create organization").click();
 		await page.getByText("0 of 4 done").waitFor();
@@ -250,7 +249,6 @@ inBrowser("the settings", (open) => {
 		expect(await page.getByLabel("Unused sessions end after").inputValue()).toBe("720");
 		await page.getByLabel("Unused sessions end after").selectOption("30 minutes");
 		await page.getByLabel("Sessions end after", { exact: true }).selectOption("12 hours");
-		await checkLooks(page, "overview-settings");
 		await page.getByLabel("Logo").fill("no uuid");
 		await button(page, "Save").click();
 		await page.getByText("Must be a valid UUID.").waitFor();

@@ -61,7 +61,6 @@ inBrowser("people", (open) => {
 		await addresses.fill(`"Hopper, Grace" <${email}>; admin@example.com, nobody`);
 		await page.getByText("“nobody” isn't an email address.").waitFor();
 		await page.getByLabel("Payroll").selectOption("Admin");
-		await checkLooks(page, "people-invite");
 		await button(page, "Invite 2 people").click();
 		await page.getByText("Correct or remove invalid email addresses.").waitFor();
 		await addresses.fill(`"Hopper, Grace" <${email}>; admin@example.com`);
@@ -75,7 +74,6 @@ inBrowser("people", (open) => {
 		const invited = page.getByRole("row", { name: email });
 		await invited.getByText("with Payroll").waitFor();
 		await invited.getByText("expires in 3 days").waitFor();
-		await checkLooks(page, "people-invites");
 
 		const newcomer = await open("/console", { key: "" });
 		await newcomer.goto(await inviteTo(email));
@@ -348,7 +346,6 @@ inBrowser("people", (open) => {
 		await page.getByText("One is stored. Leave this empty to keep it.").waitFor();
 		await page.getByRole("link", { name: "Domains" }).first().click();
 		await page.getByRole("row", { name: domain }).getByText("When they first sign in").waitFor();
-		await checkLooks(page, "people-domains");
 		await page.getByRole("link", { name: domain }).click();
 		await button(page, "Delete").click();
 		await page.getByRole("textbox", { name: /^Type/ }).fill(domain);
@@ -395,7 +392,6 @@ inBrowser("people", (open) => {
 
 		await page.goto(`${inject("console").url}${path}/projects`);
 		await page.getByRole("row", { name: "Pay" }).waitFor();
-		await checkLooks(page, "people-projects");
 		await page.getByRole("link", { name: "Pay" }).click();
 		await button(page, "Delete project").click();
 		const sure = button(page, "Delete project").last();

@@ -84,7 +84,7 @@ inBrowser("the shell", (open) => {
 		});
 	});
 
-	test("the palette leads to pages, projects, exports and members, with the keyboard", async () => {
+	test("the palette leads to pages and to objects by name, with the keyboard", async () => {
 		const { client, organization, project, path } = await newOrganization();
 		const email = newAddress("ada");
 		await newMember(organization.id, 1, email);
@@ -95,7 +95,7 @@ inBrowser("the shell", (open) => {
 		const page = await open("/console/account");
 		await page.goto(new URL(path, page.url()).href);
 		await page.getByRole("heading", { name: "Needs attention" }).waitFor();
-		const field = page.getByRole("combobox", { name: "Page, project, member or export" });
+		const field = page.getByRole("combobox", { name: "Page or name" });
 		const option = page.getByRole("listbox", { name: "Results" }).getByRole("option");
 		const selected = option.and(page.locator("[aria-selected=true]"));
 		async function find(text: string, kind: string) {
@@ -113,6 +113,25 @@ inBrowser("the shell", (open) => {
 		await find(email.slice(0, 12), "Member");
 		await page.keyboard.press("Enter");
 		await page.getByRole("cell", { name: email }).waitFor();
+		const { id: webhook } = await client.webhooks.create(
+			{ organization: organization.id },
+			{ url: "https://hooks.example.com/nightly" },
+		);
+		await client.invites.create(
+			{ organization: organization.id },
+			{ target_email: "zoe@example.org", send_email: false },
+		);
+		await client.domains.create({ organization: organization.id }, { domain: "zoe.example" });
+		await find("zoe", "Invite");
+		await option.getByText("zoe.example").waitFor();
+		await field.fill("hooks.example");
+		await selected.getByText("Webhook").waitFor();
+		await page.keyboard.press("Enter");
+		await page.waitForURL(`**${path}/webhooks/${webhook}`);
+		await find("documentation", "Page");
+		await page.keyboard.press("Enter");
+		await page.waitForURL("**/docs");
+		await page.goBack();
 		await find("s", "Page");
 		await page.keyboard.press("ArrowDown");
 		await expect.poll(() => option.nth(1).getAttribute("aria-selected")).toBe("true");

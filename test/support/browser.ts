@@ -11,6 +11,14 @@ const missing = program === undefined && "no Chromium is installed";
 /** Opens a page in a new browser session. */
 type NewPage = (options?: BrowserContextOptions) => Promise<Page>;
 
+/** Prints what pages show, so that it is known why a test failed. */
+async function print(pages: Page[]) {
+	for (const page of pages) {
+		const text = await page.locator("body").innerText({ timeout: 10_000 });
+		console.log(`${page.url()} shows:\n${text}`);
+	}
+}
+
 /** Runs tests with a browser. They are skipped if none is installed. */
 export function withBrowser(name: string, tests: (newPage: NewPage) => void) {
 	describe.skipIf(missing)(`${name}${missing ? ` (${missing})` : ""}`, () => {
@@ -26,7 +34,10 @@ export function withBrowser(name: string, tests: (newPage: NewPage) => void) {
 
 		tests(async (options = {}) => {
 			const context = await browser.newContext(options);
-			onTestFinished(() => context.close());
+			onTestFinished(async ({ task }) => {
+				if (task.result?.state === "fail") await print(context.pages());
+				await context.close();
+			});
 			const page = await context.newPage();
 			page.setDefaultTimeout(HANG_MS);
 			return page;

@@ -25,7 +25,10 @@ import { client, optionsFor } from "./session.ts";
 import { more } from "./values.ts";
 
 async function askUrl(otherwise: string) {
-	if (!canAsk()) return otherwise;
+	if (!canAsk()) {
+		process.stderr.write(`Logging in to ${otherwise}. For another service, pass --url.\n`);
+		return otherwise;
+	}
 	return (await ask(`URL of the service [${otherwise}]: `)) || otherwise;
 }
 

@@ -19,7 +19,7 @@ function commandsOf(program: string) {
 	const blocks = [...docs.matchAll(/```sh\n(.*?)```/gs)].map(([, block = ""]) => block);
 	const [commands = "", ...others] = blocks.filter((block) => block.includes(program));
 	expect(others).toEqual([]);
-	return commands.replaceAll("http://localhost:8787", url);
+	return commands.replaceAll("$URL", url);
 }
 
 /** Passes a copy of a folder of `support/` to `use`. */

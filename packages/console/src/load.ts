@@ -1,6 +1,6 @@
 import { useCallback, useEffect, useRef, useState } from "preact/hooks";
 import { useLocation } from "preact-iso/router";
-import { type Page, TenantryError } from "tenantry-client";
+import { type Page, type Pages, TenantryError } from "tenantry-client";
 import { keepPosition } from "./scroll.ts";
 
 export type Loaded<T> = {
@@ -178,16 +178,31 @@ export function useQuery() {
 	return [query, change] as const;
 }
 
-/** Returns a page of rows that were filtered in the browser. */
-export const pageOf = <T>(
-	found: T[],
-	{ limit, offset }: { limit: number; offset: number },
-): Page<T> => ({
-	count: found.length,
-	next: found.length > offset + limit ? "" : null,
-	previous: null,
-	results: found.slice(offset, offset + limit),
-});
+type Range = { limit: number; offset: number };
+
+/** The largest page of the API. */
+export const MAX_ROWS = 1000;
+
+/**
+ * Returns a page of the rows that `matches` accepts. For filters that the API doesn't have: all rows
+ * are loaded.
+ * @param matches undefined without filters; only the page is loaded then
+ */
+export async function filtered<T>(
+	list: (range: Range) => Pages<T>,
+	page: Range,
+	matches: ((row: T) => boolean) | undefined,
+): Promise<Page<T>> {
+	if (!matches) return list(page);
+	const found: T[] = [];
+	for await (const row of list({ limit: MAX_ROWS, offset: 0 })) if (matches(row)) found.push(row);
+	return {
+		count: found.length,
+		next: found.length > page.offset + page.limit ? "" : null,
+		previous: null,
+		results: found.slice(page.offset, page.offset + page.limit),
+	};
+}
 
 export const listOf = <T>(rows: T[]): List<T> => ({
 	data: { count: rows.length, next: null, previous: null, results: rows },
@@ -220,7 +235,7 @@ export type List<T> = Omit<Loaded<Page<T>>, "reload" | "replace" | "change"> & {
  * @param parameter the URL parameter of the offset, if the page has several lists
  */
 export function useList<T>(
-	load: (page: { limit: number; offset: number }, signal: AbortSignal) => PromiseLike<Page<T>>,
+	load: (page: Range, signal: AbortSignal) => PromiseLike<Page<T>>,
 	inputs: readonly unknown[],
 	{ parameter = "offset", limit = rowsOnPage() } = {},
 ): List<T> {

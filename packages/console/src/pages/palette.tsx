@@ -1,6 +1,7 @@
-import { useEffect, useId, useState } from "preact/hooks";
+import { useEffect, useId, useRef, useState } from "preact/hooks";
 import { useLocation } from "preact-iso/router";
-import { useNavigate } from "../load.ts";
+import { type Page, TenantryError } from "tenantry-client";
+import { MAX_ROWS, useNavigate } from "../load.ts";
 import { MENU, OWN_MENU } from "../menu.ts";
 import { organizationIn, pathIn, usualOrganization } from "../organization.tsx";
 import { api, me } from "../session.ts";
@@ -14,9 +15,6 @@ type Target = { path: string; words: string; kind: string };
 
 /** The number of objects of each kind that are shown. */
 const MAX_FOUND = 5;
-
-/** The number of exports that are searched. The API has no search for them. */
-const MAX_EXPORTS = 1000;
 
 const has = (words: string, text: string) => words.toLowerCase().includes(text.toLowerCase());
 
@@ -37,43 +35,87 @@ function pagesOf(organization: string | undefined): Target[] {
 	];
 }
 
-/** Finds projects, members and exports by name. */
-async function objectsOf(organization: string, search: string): Promise<Target[]> {
-	const asked = { organization, search, limit: MAX_FOUND };
-	const [projects, members, exports] = await Promise.all([
-		api.organizationProjects.list(asked),
-		api.members.list(asked),
-		api.batchExports.list({ organization, limit: MAX_EXPORTS }),
+/** Lists the objects of a kind; none if the user may not list them. */
+async function listed<T>(
+	kind: string,
+	list: PromiseLike<Page<T>>,
+	targetOf: (row: T) => readonly [path: string, words: string],
+): Promise<Target[]> {
+	try {
+		const { results } = await list;
+		return results.map((row) => {
+			const [path, words] = targetOf(row);
+			return { path, words, kind };
+		});
+	} catch (error) {
+		if (error instanceof TenantryError && error.status === 403) return [];
+		throw error;
+	}
+}
+
+const pathOfSearch = (list: string, search: string) =>
+	`${list}?search=${encodeURIComponent(search)}`;
+
+/** Finds objects of the kinds that the API searches. */
+async function search(organization: string, text: string) {
+	const asked = { organization, search: text, limit: MAX_FOUND };
+	const found = await Promise.all([
+		listed("Project", api.organizationProjects.list(asked), ({ id, name }) => [
+			`projects/${id}`,
+			name,
+		]),
+		listed("Member", api.members.list(asked), ({ user }) => [
+			pathOfSearch("members", user.email),
+			nameOf(user),
+		]),
+		listed("Invite", api.invites.list(asked), ({ target_email }) => [
+			pathOfSearch("members/invites", target_email),
+			target_email,
+		]),
+		listed("Domain", api.domains.list(asked), ({ id, domain }) => [`domains/${id}`, domain]),
+		listed("Plugin", api.plugins.list(asked), ({ id, name }) => [`plugins/${id}`, name]),
 	]);
-	const to = (path: string) => pathIn(organization, path);
-	return [
-		...projects.results.map(({ id, name }) => ({
-			path: to(`projects/${id}`),
-			words: name,
-			kind: "Project",
-		})),
-		...exports.results
-			.filter(({ name }) => has(name, search))
-			.slice(0, MAX_FOUND)
-			.map(({ id, name }) => ({ path: to(`batch_exports/${id}`), words: name, kind: "Export" })),
-		...members.results.map(({ user }) => ({
-			path: to(`members?search=${encodeURIComponent(user.email)}`),
-			words: nameOf(user),
-			kind: "Member",
-		})),
-	];
+	return found.flat();
+}
+
+/** Returns all objects of each kind that the API doesn't search. */
+async function load(organization: string) {
+	const asked = { organization, limit: MAX_ROWS };
+	return Promise.all([
+		listed("Export", api.batchExports.list(asked), ({ id, name }) => [`batch_exports/${id}`, name]),
+		listed("Webhook", api.webhooks.list(asked), ({ id, url }) => [`webhooks/${id}`, url]),
+		listed("Service account", api.serviceAccounts.list(asked), ({ id, name }) => [
+			`service_accounts/${id}`,
+			name,
+		]),
+	]);
 }
 
 /** Searches, a moment after the last letter. */
 function useTargets(organization: string | undefined, text: string) {
 	const [found, setFound] = useState<{ text: string; objects: Target[] }>();
 	const { delay } = useDelay();
+	const loaded = useRef<Promise<Target[][]> | undefined>(undefined);
+	async function find(organization: string) {
+		loaded.current ??= load(organization).catch((error) => {
+			loaded.current = undefined;
+			throw error;
+		});
+		const [searched, all] = await Promise.all([search(organization, text), loaded.current]);
+		const named = all.flatMap((objects) =>
+			objects.filter(({ words }) => has(words, text)).slice(0, MAX_FOUND),
+		);
+		return [...searched, ...named].map(({ path, ...target }) => ({
+			...target,
+			path: pathIn(organization, path),
+		}));
+	}
 	useEffect(() => {
 		let isLeft = false;
 		if (organization !== undefined && text !== "")
 			delay(() =>
 				attempt(async () => {
-					const objects = await objectsOf(organization, text);
+					const objects = await find(organization);
 					if (!isLeft) setFound({ text, objects });
 				}),
 			);
@@ -89,7 +131,7 @@ function useTargets(organization: string | undefined, text: string) {
 	return { targets, isSearched };
 }
 
-/** Leads to any page, project, member or export (docs/console.md#going-to-a-page). */
+/** Leads to any page, and to objects by their names (docs/console.md#going-to-a-page). */
 export default function Palette({ onClose }: { onClose: () => void }) {
 	const { path } = useLocation();
 	const organization = organizationIn(path) ?? (me.value && usualOrganization(me.value));
@@ -121,8 +163,8 @@ export default function Palette({ onClose }: { onClose: () => void }) {
 				<input
 					type="text"
 					role="combobox"
-					aria-label="Page, project, member or export"
-					placeholder="Page, project, member or export"
+					aria-label="Page or name"
+					placeholder="Page or name"
 					aria-expanded="true"
 					aria-controls={id}
 					aria-activedescendant={targets.length > 0 ? `${id}-${at}` : undefined}

@@ -63,8 +63,17 @@ export function Filter({
 	);
 }
 
+type Bound = { name: string; label: string };
+
 /** A filter by time, in the zone of the console. */
-export function MomentFilter({ name, label }: { name: string; label: string }) {
+export const RangeFilter = ({ from, to }: { from: Bound; to: Bound }) => (
+	<div class="range">
+		<Moment {...from} />
+		<Moment {...to} />
+	</div>
+);
+
+function Moment({ name, label }: Bound) {
 	const [query, change] = useQuery();
 	const at = Date.parse(query[name] ?? "");
 	return (

@@ -3,13 +3,10 @@ import { parseStored } from "../../../outbound/destinations/config.ts";
 import { MisconfiguredError } from "../../../outbound/errors.ts";
 import { TIMEOUT_MS } from "../../../outbound/send.ts";
 import type { Destination, Job } from "./destination.ts";
+import { rootOf } from "./files/names.ts";
 
 /** The folder for tests of the worker's own bucket without a project. */
 const TESTS = "trials";
-
-/** In the worker's own bucket, each project has a folder of its own. */
-const rootIn = (type: string) => (job?: Job) =>
-	type === "R2" ? String(job?.team_id ?? TESTS) : "";
 
 /**
  * Returns the destination of a type. Its code is loaded when it is first used.
@@ -28,7 +25,8 @@ export async function destinationOf(
 			openBucket(env, { type, config }, timeoutMs),
 			import("./files.ts"),
 		]);
-		return files(bucket, parseStored(type, config), rootIn(type), steps);
+		const root = (job?: Job) => rootOf(type, job?.team_id ?? TESTS);
+		return files(bucket, parseStored(type, config), root, steps);
 	}
 	switch (type) {
 		case "HTTP":

@@ -6,7 +6,7 @@ import { api } from "../../session.ts";
 import { SmallButton } from "../../ui/button.tsx";
 import { confirm } from "../../ui/dialog.tsx";
 import { Empty, say } from "../../ui/feedback.tsx";
-import { Filter, Filters, MomentFilter } from "../../ui/filters.tsx";
+import { Filter, Filters, RangeFilter } from "../../ui/filters.tsx";
 import { Choice, Field, FormDialog, Group, text } from "../../ui/form.tsx";
 import { fromLocal, toLocal } from "../../ui/moments.ts";
 import { buttons, type Column, Table } from "../../ui/table.tsx";
@@ -180,7 +180,10 @@ function NewBackfill({
 		<FormDialog title="New backfill" action="Start backfill" onSubmit={start} onClose={onClose}>
 			<p>
 				A backfill exports the windows in this range, even if the export is paused. If a window
-				fails, the others are still exported.
+				fails, the others are still exported.{" "}
+				<a href="/docs/exports#backfills" target="_blank" rel="noopener">
+					What a backfill exports
+				</a>
 			</p>
 			<div class="pair">
 				<Field
@@ -247,8 +250,10 @@ export function Backfills({ of, at, reload }: Opened) {
 			</div>
 			<Filters>
 				<Filter name="status" label="State" options={STATUSES} />
-				<MomentFilter name="after" label="Ends after" />
-				<MomentFilter name="before" label="Ends before" />
+				<RangeFilter
+					from={{ name: "after", label: "Ends after" }}
+					to={{ name: "before", label: "Ends before" }}
+				/>
 			</Filters>
 			<Table
 				list={list}

@@ -142,13 +142,9 @@ function Export({ opened, tab }: { opened: Opened; tab: string }) {
 			title={of.name}
 			above={[[to("batch_exports"), "Batch exports"]]}
 			actions={
-				of.paused ? (
-					<button type="button" onClick={() => setUnpausing(true)}>
-						Resume
-					</button>
-				) : (
-					<SecondaryButton onPress={() => pause(opened)}>Pause</SecondaryButton>
-				)
+				<SecondaryButton onPress={() => (of.paused ? setUnpausing(true) : pause(opened))}>
+					{of.paused ? "Resume" : "Pause"}
+				</SecondaryButton>
 			}
 		>
 			<Head {...opened} isFirst={tab === ""} />

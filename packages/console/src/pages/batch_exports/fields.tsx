@@ -7,6 +7,7 @@ import type {
 	BatchExportDestinationUpdate,
 } from "tenantry-client";
 import { TenantryError } from "tenantry-client";
+import { rootOf } from "tenantry-file-names";
 import { Field, Select, text } from "../../ui/form.tsx";
 import { toLocal } from "../../ui/moments.ts";
 import { IN_ZONE } from "../../ui/zone.ts";
@@ -71,9 +72,10 @@ export async function besideSettings<T>(type: string, request: () => Promise<T>)
 const moment = (at: string | null | undefined) => (at ? toLocal(Date.parse(at)) : "");
 
 /** Returns the current values that determine the names of files. */
-const readFiles = (form: HTMLFormElement, type: string) => {
+const readFiles = (form: HTMLFormElement, type: string, of: BatchExport | undefined) => {
 	const fields = new FormData(form);
 	return {
+		root: rootOf(type, of?.team_id ?? text(fields, "project")),
 		config: configOf(type, fields),
 		interval: chosen(fields, "interval", INTERVALS),
 		model: chosen(fields, "model", MODELS),
@@ -133,12 +135,12 @@ const ModelSelect = ({ model, onChange }: { model: string; onChange: (model: str
 );
 
 /** The names of the first files, which `update` reads from the form around `root`. */
-function useFiles(type: string) {
+function useFiles(type: string, of: BatchExport | undefined) {
 	const [files, setFiles] = useState<ReturnType<typeof readFiles>>();
 	const root = useRef<HTMLDivElement>(null);
 	const update = () => {
 		const form = root.current?.closest("form");
-		if (form) setFiles(readFiles(form, type));
+		if (form) setFiles(readFiles(form, type, of));
 	};
 	useEffect(update, [type]);
 	return { root, files, update };
@@ -162,7 +164,7 @@ export function ExportFields({
 	const [type, setType] = useState<string>(of?.destination.type ?? TYPES[0][0]);
 	const [model, setModel] = useState<string>(of?.model ?? MODELS[0][0]);
 	const [name, setName] = useState<string | undefined>(of?.name);
-	const { root, files, update } = useFiles(type);
+	const { root, files, update } = useFiles(type, of);
 	const rows = MODELS.find(([value]) => value === model)?.[1] ?? "Rows";
 	return (
 		<div

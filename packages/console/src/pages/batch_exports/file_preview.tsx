@@ -1,4 +1,4 @@
-import { type FilesConfig, keyBelow } from "tenantry-file-names";
+import { type FilesConfig, joined, keyBelow } from "tenantry-file-names";
 import type { Config } from "./destinations.ts";
 import { boundaryBefore, type Interval, LENGTHS } from "./windows.ts";
 
@@ -21,10 +21,13 @@ function filesOf({ prefix, file_format, compression, max_file_size_mb }: Config)
 
 /** Shows the name of the file for the current window while the user edits the settings. */
 export function FilePreview({
+	root,
 	config,
 	interval,
 	model,
 }: {
+	/** The folder that contains the prefix. */
+	root: string;
 	config: Config;
 	interval: Interval;
 	model: "events" | "persons";
@@ -37,7 +40,7 @@ export function FilePreview({
 	return (
 		<div class="file-preview">
 			<p class="soft">First file{files.max_file_size_mb ? " of several" : ""}:</p>
-			<code>{keyBelow(files, run, 0)}</code>
+			<code>{joined(root, keyBelow(files, run, 0))}</code>
 		</div>
 	);
 }

@@ -1,5 +1,5 @@
 import type { BatchExport } from "tenantry-client";
-import { pageOf, useList, useQuery } from "../../load.ts";
+import { filtered, useList, useQuery } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
 import { LinkButton } from "../../ui/button.tsx";
@@ -20,9 +20,6 @@ import {
 	wordsOfModel,
 	wordsOfType,
 } from "./states.tsx";
-
-/** The number of exports that are loaded for filters, which the API doesn't have. */
-const MAX_FILTERED = 1000;
 
 type Filtered = Record<"search" | "state" | "type" | "interval", string | undefined>;
 
@@ -100,17 +97,15 @@ export default function BatchExports() {
 	const filters = { search, state, type, interval };
 	const isFiltered = Object.values(filters).some(Boolean);
 	const list = useList(
-		async (page, signal) => {
-			const range = isFiltered ? { limit: MAX_FILTERED } : page;
-			const found = project
-				? await api.projectBatchExports.list({ project, ...range }, { signal })
-				: await api.batchExports.list({ ...at, ...range }, { signal });
-			if (!isFiltered) return found;
-			return pageOf(
-				found.results.filter((of) => matches(of, filters)),
+		(page, signal) =>
+			filtered(
+				(range) =>
+					project
+						? api.projectBatchExports.list({ project, ...range }, { signal })
+						: api.batchExports.list({ ...at, ...range }, { signal }),
 				page,
-			);
-		},
+				isFiltered ? (of) => matches(of, filters) : undefined,
+			),
 		[organization.id, project, ...Object.values(filters)],
 	);
 	const projects = organization.teams;

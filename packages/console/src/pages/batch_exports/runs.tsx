@@ -4,7 +4,7 @@ import { useOrganization } from "../../organization.tsx";
 import { usePolling } from "../../polling.ts";
 import { api } from "../../session.ts";
 import { Empty } from "../../ui/feedback.tsx";
-import { Filter, Filters, MomentFilter } from "../../ui/filters.tsx";
+import { Filter, Filters, RangeFilter } from "../../ui/filters.tsx";
 import { buttons, type Column, Table } from "../../ui/table.tsx";
 import { Count, Time } from "../../ui/values.tsx";
 import { BUSY_MS, IDLE_MS } from "./intervals.ts";
@@ -120,8 +120,10 @@ export function Runs({ of, path, reload }: Opened) {
 			<Filters>
 				<Filter name="status" label="State" options={RUN_FILTER} />
 				<Filter name="kind" label="Kind" options={KINDS} />
-				<MomentFilter name="after" label="Windows from" />
-				<MomentFilter name="starts_before" label="to" />
+				<RangeFilter
+					from={{ name: "after", label: "Windows from" }}
+					to={{ name: "starts_before", label: "to" }}
+				/>
 			</Filters>
 			<Table
 				list={list}

@@ -5,7 +5,7 @@ import { api } from "../../session.ts";
 import { SecondaryButton } from "../../ui/button.tsx";
 import { useDelay } from "../../ui/delay.ts";
 import { attempt, Empty, say } from "../../ui/feedback.tsx";
-import { Filter, Filters, MomentFilter } from "../../ui/filters.tsx";
+import { Filter, Filters, RangeFilter } from "../../ui/filters.tsx";
 import { PageView } from "../../ui/page.tsx";
 import { Table } from "../../ui/table.tsx";
 import { formatNumber } from "../../ui/values.tsx";
@@ -90,8 +90,7 @@ function ActivityFilters() {
 				))}
 			</select>
 			<Filter name="activity" label="Action" options={activitiesOf(scope)} />
-			<MomentFilter name="after" label="From" />
-			<MomentFilter name="before" label="To" />
+			<RangeFilter from={{ name: "after", label: "From" }} to={{ name: "before", label: "To" }} />
 		</Filters>
 	);
 }

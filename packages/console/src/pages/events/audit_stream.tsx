@@ -123,10 +123,10 @@ const Proof = ({ stream }: { stream: AuditStream }) => (
 	</Section>
 );
 
-const factsOf = (stream: AuditStream) =>
+const factsOf = (stream: AuditStream, organization: string) =>
 	[
 		["State", <StateBadge stream={stream} />],
-		["Files", <code class="address">{placeOf(stream)}</code>],
+		["Files", <code class="address">{placeOf(stream, organization)}</code>],
 		...(typeof stream.destination.config.endpoint_url === "string"
 			? [["Endpoint", stream.destination.config.endpoint_url] as const]
 			: []),
@@ -134,7 +134,7 @@ const factsOf = (stream: AuditStream) =>
 		[
 			"Last file",
 			stream.last_file === null ? (
-				"None yet. A file is written after each hour that has entries."
+				"None yet. A file is written after each full hour that has entries."
 			) : (
 				<>
 					<code class="address">{stream.last_file}</code>
@@ -196,7 +196,7 @@ function Delete({ stream }: { stream: AuditStream }) {
 }
 
 function Shown({ stream, reload, refresh }: { stream: AuditStream } & Reloading) {
-	const { at, to } = useOrganization();
+	const { at, organization, to } = useOrganization();
 	const [isEditing, setEditing] = useState(false);
 	const [trial, setTrial] = useState<BatchExportTrial>();
 	// A failed load could replace the page, with the input of an open dialog.
@@ -230,7 +230,7 @@ function Shown({ stream, reload, refresh }: { stream: AuditStream } & Reloading)
 		>
 			<State stream={stream} />
 			<div class="panel">
-				<Facts rows={[...factsOf(stream)]} />
+				<Facts rows={[...factsOf(stream, organization.id)]} />
 			</div>
 			<Proof stream={stream} />
 			<DangerZone>

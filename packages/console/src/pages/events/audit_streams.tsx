@@ -1,5 +1,5 @@
 import type { AuditStream } from "tenantry-client";
-import { useList, useQuery } from "../../load.ts";
+import { filtered, useList, useQuery } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
 import { LinkButton } from "../../ui/button.tsx";
@@ -11,13 +11,13 @@ import { Count, Time } from "../../ui/values.tsx";
 import { AdminsOnly } from "./admins_only.tsx";
 import { placeOf, STATES, StateBadge, stateDetail, stateOf } from "./stream.tsx";
 
-const columnsOf = (to: (path: string) => string): Column<AuditStream>[] => [
+const columnsOf = (organization: string, to: (path: string) => string): Column<AuditStream>[] => [
 	{
 		title: "Name",
 		cell: (stream) => (
 			<>
 				<a href={to(`audit_streams/${stream.id}`)}>{stream.name}</a>
-				<small class="below event-type">{placeOf(stream)}</small>
+				<small class="below event-type">{placeOf(stream, organization)}</small>
 			</>
 		),
 	},
@@ -53,19 +53,16 @@ const OPTIONS = [
 	...Object.entries(STATES).map(([value, [words]]) => [value, words] as const),
 ] as const;
 
-/**
- * The audit streams of an organization. There are at most five, so they are filtered in the
- * browser.
- */
 function List() {
 	const { at, organization, to } = useOrganization();
 	const [{ state = "" }] = useQuery();
 	const list = useList(
-		async (page, signal) => {
-			const all = await api.auditStreams.list({ ...at, ...page }, { signal });
-			const results = all.results.filter((one) => state === "" || stateOf(one) === state);
-			return { ...all, results, count: results.length };
-		},
+		(page, signal) =>
+			filtered(
+				(range) => api.auditStreams.list({ ...at, ...range }, { signal }),
+				page,
+				state ? (stream) => stateOf(stream) === state : undefined,
+			),
 		[organization.id, state],
 	);
 	const add = <LinkButton href={to("audit_streams/new")}>Add audit stream</LinkButton>;
@@ -73,7 +70,7 @@ function List() {
 		<PageView
 			title="Audit streams"
 			actions={add}
-			lead="An audit stream writes the activity log to your own bucket every hour, as tamper-evident files."
+			lead="An audit stream writes the activity log to a bucket every hour, as tamper-evident files."
 		>
 			<Filters>
 				<Filter name="state" label="State" options={OPTIONS} />
@@ -81,7 +78,7 @@ function List() {
 			<Table
 				list={list}
 				label="Audit streams"
-				columns={columnsOf(to)}
+				columns={columnsOf(organization.id, to)}
 				notFound={state && "No audit stream has this state."}
 				empty={
 					<Empty title="No audit streams yet">

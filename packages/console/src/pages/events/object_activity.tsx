@@ -3,7 +3,7 @@ import { useList, useQuery } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
 import { Empty } from "../../ui/feedback.tsx";
-import { Filter, Filters, MomentFilter } from "../../ui/filters.tsx";
+import { Filter, Filters, RangeFilter } from "../../ui/filters.tsx";
 import { Tabs } from "../../ui/page.tsx";
 import { Table } from "../../ui/table.tsx";
 import { activitiesOf, Chips, columnsOf, useFilters } from "./entries.tsx";
@@ -61,8 +61,7 @@ export function Entries({
 		<>
 			<Filters>
 				<Filter name="activity" label="Action" options={activitiesOf(scope)} />
-				<MomentFilter name="after" label="From" />
-				<MomentFilter name="before" label="To" />
+				<RangeFilter from={{ name: "after", label: "From" }} to={{ name: "before", label: "To" }} />
 			</Filters>
 			<Chips entries={list.data?.results ?? []} />
 			<div class="activity-log">

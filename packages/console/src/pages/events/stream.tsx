@@ -47,7 +47,7 @@ export function stateDetail(stream: AuditStream): ComponentChildren {
 				</>
 			);
 		case "new":
-			return "The first files are written within minutes.";
+			return "Older entries are written within minutes, new ones every hour.";
 		default:
 			return "Entries wait until you resume it.";
 	}
@@ -55,9 +55,10 @@ export function stateDetail(stream: AuditStream): ComponentChildren {
 
 const textOf = (value: unknown) => (typeof value === "string" ? value : "");
 
-/** Returns where the files are, in one line. */
-export function placeOf({ id, destination: { type, config } }: AuditStream) {
-	const parts = [type === "S3" ? textOf(config.bucket_name) : "", textOf(config.prefix), id];
+/** Returns where the files are, in one line (docs/audit.md#files). */
+export function placeOf({ id, destination: { type, config } }: AuditStream, organization: string) {
+	const root = type === "S3" ? textOf(config.bucket_name) : `audit/${organization}`;
+	const parts = [root, textOf(config.prefix), id];
 	return `${type === "S3" ? "s3://" : "R2: "}${parts.filter(Boolean).join("/")}`;
 }
 

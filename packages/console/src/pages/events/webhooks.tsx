@@ -1,5 +1,5 @@
 import type { Webhook } from "tenantry-client";
-import { useList, useQuery } from "../../load.ts";
+import { filtered, useList, useQuery } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
 import { LinkButton } from "../../ui/button.tsx";
@@ -60,25 +60,25 @@ const STATES = [
 	...Object.entries(HEALTH).map(([value, [words]]) => [value, words] as const),
 ] as const;
 
-/** The webhooks of an organization. There are at most 20, so they are filtered in the browser. */
 function List() {
 	const { at, organization, to } = useOrganization();
 	const [{ search = "", health = "" }] = useQuery();
+	const isFiltered = search !== "" || health !== "";
 	const list = useList(
-		async (page, signal) => {
-			const all = await api.webhooks.list({ ...at, ...page }, { signal });
-			const results = all.results.filter(
-				(webhook) =>
-					[webhook.url, webhook.description].some((text) =>
-						text.toLowerCase().includes(search.toLowerCase()),
-					) &&
-					(health === "" || healthOf(webhook) === health),
-			);
-			return { ...all, results, count: results.length };
-		},
+		(page, signal) =>
+			filtered(
+				(range) => api.webhooks.list({ ...at, ...range }, { signal }),
+				page,
+				isFiltered
+					? (webhook) =>
+							[webhook.url, webhook.description].some((text) =>
+								text.toLowerCase().includes(search.toLowerCase()),
+							) &&
+							(health === "" || healthOf(webhook) === health)
+					: undefined,
+			),
 		[organization.id, search, health],
 	);
-	const isFiltered = search !== "" || health !== "";
 	const add = <LinkButton href={to("webhooks/new")}>Add webhook</LinkButton>;
 	return (
 		<PageView

@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks";
 import type { ServiceAccount } from "tenantry-client";
-import { useList, useNavigate, useQuery } from "../../load.ts";
+import { filtered, useList, useNavigate, useQuery } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
 import { Dialog } from "../../ui/dialog.tsx";
@@ -62,31 +62,36 @@ function List() {
 	const [{ search = "" }] = useQuery();
 	const [isMaking, setMaking] = useState(false);
 	const list = useList(
-		(page, signal) => api.serviceAccounts.list({ ...at, ...page }, { signal }),
-		[organization.id],
+		(page, signal) =>
+			filtered(
+				(range) => api.serviceAccounts.list({ ...at, ...range }, { signal }),
+				page,
+				search ? ({ name }) => name.toLowerCase().includes(search.toLowerCase()) : undefined,
+			),
+		[organization.id, search],
 	);
-	const all = list.data?.results ?? [];
-	// An organization has at most 50, so they fit on one page.
-	const results = all.filter(({ name }) => name.toLowerCase().includes(search.toLowerCase()));
+	const count = list.data?.count ?? 0;
 	const newButton = (
 		<button type="button" onClick={() => setMaking(true)}>
 			New service account
 		</button>
 	);
 	return (
-		<PageView title="Service accounts" lead={WHAT} actions={all.length > 0 && newButton}>
-			{(all.length > 1 || search !== "") && (
+		<PageView
+			title="Service accounts"
+			lead={WHAT}
+			actions={(count > 0 || search !== "") && newButton}
+		>
+			{(count > 1 || search !== "") && (
 				<Filters>
 					<Search label="Search service accounts" />
 				</Filters>
 			)}
 			<Table
-				list={
-					list.data ? { ...list, data: { ...list.data, results, count: results.length } } : list
-				}
+				list={list}
 				label="Service accounts"
 				columns={columnsOf(to)}
-				notFound={all.length > 0 && `No service account has “${search}” in its name.`}
+				notFound={search && `No service account has “${search}” in its name.`}
 				empty={
 					<Empty title="No service accounts yet">
 						<p>Create one for each program that uses the API, then give it a key.</p>

@@ -71,7 +71,10 @@ const columnsOf = <K extends PersonalApiKey>(
 	},
 ];
 
-/** Applies the filters in the URL. An owner has few keys, so all are loaded. */
+/** The number of keys that an owner can have (docs/keys.md). All are loaded. */
+const MAX_KEYS = 25;
+
+/** Applies the filters in the URL. */
 function filtered<K extends PersonalApiKey>(list: List<K>, search: string, state: string): List<K> {
 	if (!list.data) return list;
 	const words = search.toLowerCase();
@@ -113,7 +116,9 @@ export function KeyList<K extends PersonalApiKey>({
 	empty: ComponentChildren;
 }) {
 	const [{ search = "", state = "" }, change] = useQuery();
-	const list = useList((page, signal) => keys.list(page, { signal }), [keys.to("")]);
+	const list = useList((page, signal) => keys.list(page, { signal }), [keys.to("")], {
+		limit: MAX_KEYS,
+	});
 	const all = list.data?.results ?? [];
 	const hasFilters = search !== "" || state !== "";
 	return (

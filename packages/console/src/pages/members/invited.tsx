@@ -83,9 +83,11 @@ export function Invited({
 					title="Invited"
 					actions={links.length > 1 && <Copy value={links.join("\n")} label="Copy all links" />}
 				>
-					{links.length > 0 && (
-						<p>Links won't be shown again. Each link works once and expires after three days.</p>
-					)}
+					<p>
+						{links.length > 0 && "Links won't be shown again. "}
+						Each link works once and expires after three days. Links of earlier invites for the same
+						people no longer work.
+					</p>
 					<ul class="outcomes">
 						{invited.map((invite) => (
 							<Sent key={invite.id} invite={invite} />

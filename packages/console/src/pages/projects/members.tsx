@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks";
 import type { Member, Project, ProjectMember } from "tenantry-client";
-import { pageOf, useList, useLoad, useQuery } from "../../load.ts";
+import { filtered, useList, useLoad, useQuery } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
 import { SecondaryButton, SmallButton } from "../../ui/button.tsx";
@@ -16,22 +16,8 @@ import { Badge, levelName, nameOf, Person, Time } from "../../ui/values.tsx";
 /** The URL parameter for the offset of this list. */
 const OFFSET = "members_offset";
 
-/**
- * Searches people by name or email address. The API has no search for this list, so all are loaded.
- */
-async function find(
-	project: number,
-	search: string,
-	page: { offset: number; limit: number },
-	signal: AbortSignal,
-) {
-	const found: ProjectMember[] = [];
-	for await (const member of api.projectMembers.list({ project, limit: 1000 }, { signal })) {
-		const { first_name, email } = member.user;
-		if (`${first_name} ${email}`.toLowerCase().includes(search.toLowerCase())) found.push(member);
-	}
-	return pageOf(found, page);
-}
+const matches = ({ user: { first_name, email } }: ProjectMember, search: string) =>
+	`${first_name} ${email}`.toLowerCase().includes(search.toLowerCase());
 
 async function remove({ user }: ProjectMember, project: Project, onDone: () => void) {
 	const isSure = await confirm({
@@ -68,9 +54,11 @@ export function ProjectMembers({ project, mayChange }: { project: Project; mayCh
 	const [{ people: search = "" }] = useQuery();
 	const list = useList(
 		(page, signal) =>
-			search
-				? find(project.id, search, page, signal)
-				: api.projectMembers.list({ project: project.id, ...page }, { signal }),
+			filtered(
+				(range) => api.projectMembers.list({ project: project.id, ...range }, { signal }),
+				page,
+				search ? (member) => matches(member, search) : undefined,
+			),
 		[project.id, search],
 		{ parameter: OFFSET },
 	);

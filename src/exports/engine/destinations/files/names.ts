@@ -45,6 +45,10 @@ export function folder(prefix: string, { start, end, model }: Omit<Run, "backfil
 		.replace(/^\/|\/$/g, "");
 }
 
+/** Returns the folder that contains the prefix. In the service's own bucket, each project has one. */
+export const rootOf = (type: string, project: number | string) =>
+	type === "R2" ? String(project) : "";
+
 export const joined = (...parts: string[]) => parts.filter(Boolean).join("/");
 
 /** A file of a run, from 0; its manifest; or what all keys of the window begin with. */
