@@ -55,8 +55,8 @@ function options(words: string[]) {
 install();
 const { url, owner, work } = await serveNew("fuzz");
 console.log("Creating objects…");
-const world = await populate(url, owner);
 const document: unknown = await (await fetch(`${url}/openapi.json`)).json();
+const world = await populate(url, document, owner);
 writeFileSync(`${work}/openapi.json`, JSON.stringify(judged(document, world), null, 2));
 const judge = spawn(
 	`${venv}/bin/schemathesis`,

@@ -7,6 +7,32 @@ const Body = z.looseObject({
 	results: z.array(z.looseObject({})).optional(),
 });
 
+const Document = z.object({ paths: z.record(z.string(), z.unknown()) });
+
+/** A path at which a POST has an example. */
+const Creating = z.object({
+	post: z.object({
+		requestBody: z.object({
+			content: z.object({ "application/json": z.object({ example: z.unknown() }) }),
+		}),
+	}),
+});
+
+const IN_ORGANIZATION = "/api/organizations/{organization_id}";
+
+/** The documented bodies that create objects in an organization, by the path below it. */
+function examplesIn(document: unknown) {
+	const { paths } = Document.parse(document);
+	const isList = (path: string) =>
+		Object.keys(paths).some((other) => other.startsWith(`${path}/{`));
+	return Object.entries(paths).flatMap(([path, methods]) => {
+		if (!path.startsWith(IN_ORGANIZATION) || !isList(path)) return [];
+		const { data } = Creating.safeParse(methods);
+		const example = data?.post.requestBody.content["application/json"].example;
+		return example === undefined ? [] : [[path.slice(IN_ORGANIZATION.length), example] as const];
+	});
+}
+
 const SPARES = 4;
 const RUNS_TIMEOUT_MS = 60_000;
 
@@ -31,9 +57,14 @@ const clientOf = (url: string, key?: string) =>
 const several = <T>(n: number, make: (i: number) => Promise<T>) =>
 	Promise.all(Array.from({ length: n }, (_, i) => make(i)));
 
-/** @param key of a user who owns `organization`, whose first project is `project` */
+/**
+ * @param document the OpenAPI document, whose examples are used for the kinds that need nothing
+ * special
+ * @param key of a user who owns `organization`, whose first project is `project`
+ */
 export async function populate(
 	url: string,
+	document: unknown,
 	{ key, organization, project }: { key: string; organization: string; project: number },
 ) {
 	const ask = clientOf(url, key);
@@ -146,10 +177,6 @@ export async function populate(
 				make("/api/projects", { name: `Spare ${i}`, organization }),
 			),
 		},
-		"/audit_streams": await createEach(`${base}/audit_streams`, (i) => ({
-			name: `Stream ${i}`,
-			destination: { type: "R2", config: { prefix: "fuzz" } },
-		})),
 		"/batch_exports": {
 			used: [first.id],
 			spare: await several(SPARES, (i) =>
@@ -161,10 +188,6 @@ export async function populate(
 			),
 		},
 		"/domains": await createEach(`${base}/domains`, (i) => ({ domain: `fuzz-${i}.example.com` })),
-		"/oauth_clients": await createEach(`${base}/oauth_clients`, (i) => ({
-			name: `App ${i}`,
-			redirect_uris: ["https://app.example.com/callback"],
-		})),
 		"/invites": { used: [], spare: invites.map(({ id }) => id) },
 		"/pipeline_destinations": { used: [plugins.destination], spare: sparePlugins },
 		"/pipeline_frontend_apps": { used: [plugins.app], spare: sparePlugins },
@@ -179,24 +202,16 @@ export async function populate(
 			used: [account],
 			spare: await several(SPARES, (i) => make(`${base}/service_accounts`, { name: `Spare ${i}` })),
 		},
-		"/service_accounts/{service_account_id}/keys": await createEach(
-			`${base}/service_accounts/${account}/keys`,
-			(i) => ({ label: `Spare ${i}`, scopes: ["project:read"] }),
-		),
-		"/service_accounts/{service_account_id}/trusted_issuers": await createEach(
-			`${base}/service_accounts/${account}/trusted_issuers`,
-			(i) => ({
-				name: `Spare ${i}`,
-				issuer: "https://issuer.example.com",
-				subject: "repo:owner/repository:*",
-				scopes: ["project:read"],
-			}),
-		),
 		"/webhooks": await createEach(`${base}/webhooks`, () => ({
 			url: "https://receiver.example.com",
 			types: ["nothing.happened"],
 		})),
 	};
+	for (const [path, body] of examplesIn(document))
+		objects[path] ??= await createEach(
+			base + path.replace("{service_account_id}", String(account)),
+			() => body,
+		);
 	const created = {
 		organization,
 		project,

@@ -72,7 +72,7 @@ beforeAll(async () => {
 	});
 	if (!shell.stdout) throw new Error("The shell has no output.");
 	lines = createInterface({ input: shell.stdout })[Symbol.asyncIterator]();
-	await paste(variables ?? "");
+	shell.stdin?.write(`${variables}\n`);
 });
 
 afterAll(async () => {

@@ -2,7 +2,7 @@
 import AxeBuilder from "@axe-core/playwright";
 import type { Page } from "playwright-core";
 import { Tenantry } from "tenantry-client";
-import { expect, inject } from "vitest";
+import { afterAll, expect, inject } from "vitest";
 import {
 	LOOKS,
 	overflowOf,
@@ -11,6 +11,16 @@ import {
 	TAKES_PICTURES,
 	withBrowser,
 } from "../../support/browser.ts";
+
+const owner = new Tenantry({ baseUrl: inject("console").url, key: inject("console").key });
+
+/** The key of the server's owner for this file. Requests are limited by key. */
+const { id, value } = await owner.personalApiKeys.create({
+	label: "A file of tests",
+	scopes: ["*"],
+});
+const ownKey = value ?? "";
+afterAll(() => owner.personalApiKeys.revoke({ id }));
 
 /** Errors that a browser logs for rejections that a test provokes. */
 const REJECTIONS = /the server responded with a status of 4\d\d/;
@@ -31,24 +41,22 @@ type Open = (
 /** Runs tests in a browser; skipped where none is installed. */
 export function inBrowser(name: string, tests: (open: Open) => void) {
 	withBrowser(name, (newPage) => {
-		tests(
-			async (path, { key = inject("console").key, hasTouch = false, timezoneId = "UTC" } = {}) => {
-				const { url, provider } = inject("console");
-				const page = await newPage({
-					viewport: { width: 1280, height: 800 },
-					timezoneId,
-					locale: "en-US",
-					hasTouch,
-					permissions: ["clipboard-read", "clipboard-write"],
-				});
-				problems.set(page, problemsOf(page, [url, provider], REJECTIONS));
-				await page.goto(`${url}${path}${key && `#key=${key}`}`);
-				// A key in a link is kept only once the service has accepted it. Nothing is drawn before
-				// that.
-				await page.locator("#console > *").first().waitFor({ state: "attached" });
-				return page;
-			},
-		);
+		tests(async (path, { key = ownKey, hasTouch = false, timezoneId = "UTC" } = {}) => {
+			const { url, provider } = inject("console");
+			const page = await newPage({
+				viewport: { width: 1280, height: 800 },
+				timezoneId,
+				locale: "en-US",
+				hasTouch,
+				permissions: ["clipboard-read", "clipboard-write"],
+			});
+			problems.set(page, problemsOf(page, [url, provider], REJECTIONS));
+			await page.goto(`${url}${path}${key && `#key=${key}`}`);
+			// A key in a link is kept only once the service has accepted it. Nothing is drawn before
+			// that.
+			await page.locator("#console > *").first().waitFor({ state: "attached" });
+			return page;
+		});
 	});
 }
 
@@ -58,8 +66,7 @@ export const cookieOf = async (page: Page) =>
 		?.value;
 
 /** The client of a user, by default of the server's owner. */
-export const clientOf = (key = inject("console").key) =>
-	new Tenantry({ baseUrl: inject("console").url, key });
+export const clientOf = (key = ownKey) => new Tenantry({ baseUrl: inject("console").url, key });
 
 /** A new organization of the server's owner, with its default project. */
 export async function newOrganization(name = "Analytics Ltd") {

@@ -58,6 +58,7 @@ export default async function setup({ provide }: TestProject) {
 	const url = `http://localhost:${port}`;
 	provide("console", { url, key, link, state, resolver: DOH_URL, provider });
 	return async () => {
+		console.log("429s:", server.printed.match(/ 429 /g)?.length); // TEMP
 		await server.stop();
 		discard(state);
 	};
