@@ -6,7 +6,7 @@ import { checkLooks, clientOf, inBrowser, newOrganization } from "./support/brow
 
 const button = (page: Page, name: string) => page.getByRole("button", { name, exact: true });
 
-/** Presses a button that what is still loading would move. */
+/** Presses a button once everything above it has loaded, which could still move it. */
 async function pressBelow(page: Page, name: string) {
 	await page.locator("[aria-busy=true]").first().waitFor({ state: "detached" });
 	await button(page, name).click();

@@ -32,7 +32,7 @@ inBrowser("the shell", (open) => {
 	describe("the list of organizations", () => {
 		test("leads to another one, with the keyboard", async () => {
 			const { path } = await newOrganization("North Ltd");
-			const other = await clientOf().organizations.create({ name: "South Ltd" });
+			const other = await clientOf().organizations.create({ name: "Far South Ltd" });
 			const page = await open(`${path}/members`);
 			const button = page.getByRole("button", { name: "Organization: North Ltd" });
 			await button.press("Enter");
@@ -42,8 +42,8 @@ inBrowser("the shell", (open) => {
 			await expect.poll(() => focused(page)).toContain("North Ltd");
 			await button.press("Enter");
 			await checkLooks(page, "shell-organizations");
-			await page.getByRole("link", { name: "South Ltd" }).press("Enter");
-			await page.getByRole("button", { name: "Organization: South Ltd" }).waitFor();
+			await page.getByRole("link", { name: "Far South Ltd" }).press("Enter");
+			await page.getByRole("button", { name: "Organization: Far South Ltd" }).waitFor();
 			await expect.poll(() => new URL(page.url()).pathname).toBe(`/console/${other.id}`);
 		});
 

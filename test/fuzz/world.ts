@@ -26,7 +26,7 @@ function examplesIn(document: unknown) {
 	const isList = (path: string) =>
 		Object.keys(paths).some((other) => other.startsWith(`${path}/{`));
 	return Object.entries(paths).flatMap(([path, methods]) => {
-		if (!path.startsWith(IN_ORGANIZATION) || !isList(path)) return [];
+		if (!path.startsWith(`${IN_ORGANIZATION}/`) || !isList(path)) return [];
 		const { data } = Creating.safeParse(methods);
 		const example = data?.post.requestBody.content["application/json"].example;
 		return example === undefined ? [] : [[path.slice(IN_ORGANIZATION.length), example] as const];
@@ -207,11 +207,10 @@ export async function populate(
 			types: ["nothing.happened"],
 		})),
 	};
-	for (const [path, body] of examplesIn(document))
-		objects[path] ??= await createEach(
-			base + path.replace("{service_account_id}", String(account)),
-			() => body,
-		);
+	for (const [path, body] of examplesIn(document)) {
+		const at = base + path.replace("{service_account_id}", String(account));
+		if (!at.includes("{")) objects[path] ??= await createEach(at, () => body);
+	}
 	const created = {
 		organization,
 		project,

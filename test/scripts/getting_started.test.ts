@@ -60,11 +60,10 @@ beforeAll(async () => {
 		["8790", String(receiver)],
 		["/tmp/", `${state}/tmp/`],
 	];
-	const environment = { PORT: String(port), STATE_DIR: state };
-	server = new Server(environment);
+	server = new Server({ PORT: String(port), STATE_DIR: state });
 	await server.says(/Press Ctrl-C/);
 	// The page asks for these lines to be pasted. No other variable is set.
-	const variables = server.printed.match(/^ *export .+$/gm)?.join("\n");
+	const variables = server.printed.match(/^ *export .+$/gm) ?? [];
 	shell = spawn("bash", [], {
 		env: offline,
 		stdio: ["pipe", "pipe", "inherit"],
@@ -72,7 +71,7 @@ beforeAll(async () => {
 	});
 	if (!shell.stdout) throw new Error("The shell has no output.");
 	lines = createInterface({ input: shell.stdout })[Symbol.asyncIterator]();
-	shell.stdin?.write(`${variables}\n`);
+	shell.stdin?.write(`${variables.join("\n")}\n`);
 });
 
 afterAll(async () => {

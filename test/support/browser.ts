@@ -35,8 +35,11 @@ export function withBrowser(name: string, tests: (newPage: NewPage) => void) {
 		tests(async (options = {}) => {
 			const context = await browser.newContext(options);
 			onTestFinished(async ({ task }) => {
-				if (task.result?.state === "fail") await print(context.pages());
-				await context.close();
+				try {
+					if (task.result?.state === "fail") await print(context.pages());
+				} finally {
+					await context.close();
+				}
 			});
 			const page = await context.newPage();
 			page.setDefaultTimeout(HANG_MS);

@@ -44,7 +44,6 @@ async function urlIn({ url, keyStdin }: Values) {
 async function keyIn(options: Values) {
 	if (options.keyStdin) return keyOf(readFileSync(0, "utf8"));
 	if (!options.key) return undefined;
-	if (!canAsk()) throw new UsageError("Without a terminal, pass the key with --key-stdin.");
 	return keyOf(await ask("API key (hidden): ", { isSecret: true }));
 }
 
@@ -68,6 +67,8 @@ const replaceBy = (next: Saved) =>
 	});
 
 async function login(options: Values) {
+	if (options.key && !canAsk())
+		throw new UsageError("Without a terminal, pass the key with --key-stdin.");
 	const url = await urlIn(options);
 	service.url = url;
 	const key = await keyIn(options);

@@ -379,7 +379,7 @@ describe("login", () => {
 		expect(await tenantry(["login", "--key"], { environment })).toEqual({
 			code: 2,
 			out: "",
-			err: "Logging in to http://localhost:8787. For another service, pass --url.\nError: Without a terminal, pass the key with --key-stdin.\n",
+			err: "Error: Without a terminal, pass the key with --key-stdin.\n",
 		});
 	});
 });

@@ -178,14 +178,30 @@ export function useQuery() {
 	return [query, change] as const;
 }
 
+export const NOTHING = { count: 0, next: null, previous: null, results: [] };
+
+/** Returns a page of a list; an empty page if the user isn't allowed to read it. */
+export async function readable<T>(page: PromiseLike<Page<T>>): Promise<Page<T>> {
+	try {
+		return await page;
+	} catch (error) {
+		if (error instanceof TenantryError && error.status === 403) return NOTHING;
+		throw error;
+	}
+}
+
+/** Whether a text contains another one, in whatever case. */
+export const has = (text: string, search: string) =>
+	text.toLowerCase().includes(search.trim().toLowerCase());
+
 type Range = { limit: number; offset: number };
 
 /** The largest page of the API. */
 export const MAX_ROWS = 1000;
 
 /**
- * Returns a page of the rows that `matches` accepts. For filters that the API doesn't have: all rows
- * are loaded.
+ * Returns a page of the rows that `matches` accepts. For filters that the API doesn't have: all
+ * rows are loaded.
  * @param matches undefined without filters; only the page is loaded then
  */
 export async function filtered<T>(

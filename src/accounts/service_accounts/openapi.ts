@@ -18,10 +18,7 @@ export default {
 			id: "createServiceAccount",
 			summary: "Create a service account",
 			description: "Requires level 8. Create a key for it next.",
-			errors: {
-				does_not_exist: CANT_SEE,
-				invalid_input: "The organization already has 50 service accounts.",
-			},
+			errors: { does_not_exist: CANT_SEE },
 		},
 		"GET /:id": {
 			id: "getServiceAccount",

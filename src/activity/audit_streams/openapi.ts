@@ -5,7 +5,6 @@ import { configs } from "../../outbound/destinations/configs.ts";
 import type auditStreams from "./routes.ts";
 import { AuditStream, create, FIXED, TYPES, test, update } from "./shape.ts";
 
-const TOO_MANY = "The organization already has five streams.";
 const ELSEWHERE =
 	"The destination was changed to another server without its secrets, or a setting is unknown or invalid.";
 
@@ -13,7 +12,7 @@ export default {
 	tag: {
 		name: "Audit streams",
 		description:
-			"Write the organization's activity and events to your own bucket, every hour, as compressed JSON Lines. Each line has the digest of the previous line, so that you can detect changed, removed and added lines. All operations require level 8.",
+			"Write the organization's activity and events to a bucket, every hour, as compressed JSON Lines. Each line has the digest of the previous line, so that you can detect changed, removed and added lines. All operations require level 8.",
 	},
 	operations: {
 		"GET /": {
@@ -25,8 +24,7 @@ export default {
 			id: "createAuditStream",
 			summary: "Create an audit stream",
 			description:
-				"Requires level 8. The first files are written within minutes. An organization can have five streams.",
-			errors: { invalid_input: TOO_MANY },
+				"Requires level 8. Older entries are written within minutes, new ones every hour.",
 		},
 		"GET /:id": {
 			id: "getAuditStream",

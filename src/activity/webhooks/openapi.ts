@@ -18,10 +18,10 @@ export default {
 			id: "createWebhook",
 			summary: "Add a webhook",
 			description:
-				"Requires level 8. The response has the `secret` that signs the deliveries; it isn't shown again. The webhook gets events that happen after its creation. An organization can have 20 webhooks.",
+				"Requires level 8. The response has the `secret` that signs the deliveries; it isn't shown again. The webhook gets events that happen after its creation.",
 			errors: {
 				invalid_input:
-					"The host of `url` is in a private network or has no address, a type is malformed, or the organization has 20 webhooks.",
+					"The host of `url` is in a private network or has no address, or a type is malformed.",
 			},
 		},
 		"GET /:id": {

@@ -2,7 +2,7 @@
 import AxeBuilder from "@axe-core/playwright";
 import type { Page } from "playwright-core";
 import { Tenantry } from "tenantry-client";
-import { afterAll, expect, inject } from "vitest";
+import { expect, inject } from "vitest";
 import {
 	LOOKS,
 	overflowOf,
@@ -12,15 +12,10 @@ import {
 	withBrowser,
 } from "../../support/browser.ts";
 
-const owner = new Tenantry({ baseUrl: inject("console").url, key: inject("console").key });
-
-/** The key of the server's owner for this file. Requests are limited by key. */
-const { id, value } = await owner.personalApiKeys.create({
-	label: "A file of tests",
-	scopes: ["*"],
-});
-const ownKey = value ?? "";
-afterAll(() => owner.personalApiKeys.revoke({ id }));
+const { keys } = inject("console");
+/** The key of the server's owner that this worker uses. */
+const ownKey = keys[Number(process.env.VITEST_POOL_ID) % keys.length];
+if (!ownKey) throw new Error("The server has no key for this worker.");
 
 /** Errors that a browser logs for rejections that a test provokes. */
 const REJECTIONS = /the server responded with a status of 4\d\d/;

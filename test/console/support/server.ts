@@ -1,5 +1,6 @@
 /** Starts `npm start` for the tests of the console, next to the servers that it needs. */
 import { mkdirSync, writeFileSync } from "node:fs";
+import { Tenantry } from "tenantry-client";
 import type { TestProject } from "vitest/node";
 import { CLIENT } from "../../../scripts/provider/oidc.ts";
 import { providers } from "../../support/provider.ts";
@@ -12,8 +13,10 @@ declare module "vitest" {
 		console: {
 			/** Where the server is. */
 			url: string;
-			/** The key of its owner. */
+			/** The key of its owner that it prints. */
 			key: string;
+			/** Other keys of its owner, as requests are limited by key. */
+			keys: string[];
 			/** The link that it prints, which signs in. */
 			link: string;
 			/** The folder of its state; mails are in `mail`. */
@@ -25,6 +28,9 @@ declare module "vitest" {
 		};
 	}
 }
+
+/** The number of workers that can run without sharing a key. */
+const KEYS = 8;
 
 const lines = (variables: Record<string, string>) =>
 	Object.entries(variables)
@@ -56,9 +62,15 @@ export default async function setup({ provide }: TestProject) {
 	const [, link = ""] = await server.says(/(http\S+#key=\S+)/);
 	await server.says(/Data is stored in/);
 	const url = `http://localhost:${port}`;
-	provide("console", { url, key, link, state, resolver: DOH_URL, provider });
+	const owner = new Tenantry({ baseUrl: url, key });
+	const made = await Promise.all(
+		Array.from({ length: KEYS }, (_, i) =>
+			owner.personalApiKeys.create({ label: `Tests ${i}`, scopes: ["*"] }),
+		),
+	);
+	const keys = made.map(({ value }) => value ?? "");
+	provide("console", { url, key, keys, link, state, resolver: DOH_URL, provider });
 	return async () => {
-		console.log("429s:", server.printed.match(/ 429 /g)?.length); // TEMP
 		await server.stop();
 		discard(state);
 	};

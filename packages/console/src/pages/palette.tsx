@@ -1,7 +1,7 @@
 import { useEffect, useId, useRef, useState } from "preact/hooks";
 import { useLocation } from "preact-iso/router";
-import { type Page, TenantryError } from "tenantry-client";
-import { MAX_ROWS, useNavigate } from "../load.ts";
+import type { Page } from "tenantry-client";
+import { has, MAX_ROWS, readable, useNavigate } from "../load.ts";
 import { MENU, OWN_MENU } from "../menu.ts";
 import { organizationIn, pathIn, usualOrganization } from "../organization.tsx";
 import { api, me } from "../session.ts";
@@ -15,8 +15,6 @@ type Target = { path: string; words: string; kind: string };
 
 /** The number of objects of each kind that are shown. */
 const MAX_FOUND = 5;
-
-const has = (words: string, text: string) => words.toLowerCase().includes(text.toLowerCase());
 
 /** The pages of the menu, and the overviews of the user's other organizations. */
 function pagesOf(organization: string | undefined): Target[] {
@@ -41,16 +39,11 @@ async function listed<T>(
 	list: PromiseLike<Page<T>>,
 	targetOf: (row: T) => readonly [path: string, words: string],
 ): Promise<Target[]> {
-	try {
-		const { results } = await list;
-		return results.map((row) => {
-			const [path, words] = targetOf(row);
-			return { path, words, kind };
-		});
-	} catch (error) {
-		if (error instanceof TenantryError && error.status === 403) return [];
-		throw error;
-	}
+	const { results } = await readable(list);
+	return results.map((row) => {
+		const [path, words] = targetOf(row);
+		return { path, words, kind };
+	});
 }
 
 const pathOfSearch = (list: string, search: string) =>
@@ -78,26 +71,36 @@ async function search(organization: string, text: string) {
 	return found.flat();
 }
 
-/** Returns all objects of each kind that the API doesn't search. */
+/** Returns the newest objects of each kind that the API doesn't search. */
 async function load(organization: string) {
 	const asked = { organization, limit: MAX_ROWS };
+	const own = me.value?.organizations.find(({ id }) => id === organization);
+	const isAdmin = (own?.membership_level ?? 0) >= 8;
 	return Promise.all([
 		listed("Export", api.batchExports.list(asked), ({ id, name }) => [`batch_exports/${id}`, name]),
-		listed("Webhook", api.webhooks.list(asked), ({ id, url }) => [`webhooks/${id}`, url]),
-		listed("Service account", api.serviceAccounts.list(asked), ({ id, name }) => [
-			`service_accounts/${id}`,
-			name,
-		]),
+		...(isAdmin
+			? [
+					listed("Webhook", api.webhooks.list(asked), ({ id, url }) => [`webhooks/${id}`, url]),
+					listed("Audit stream", api.auditStreams.list(asked), ({ id, name }) => [
+						`audit_streams/${id}`,
+						name,
+					]),
+					listed("Service account", api.serviceAccounts.list(asked), ({ id, name }) => [
+						`service_accounts/${id}`,
+						name,
+					]),
+				]
+			: []),
 	]);
 }
 
 /** Searches, a moment after the last letter. */
 function useTargets(organization: string | undefined, text: string) {
 	const [found, setFound] = useState<{ text: string; objects: Target[] }>();
-	const { delay } = useDelay();
+	const { delay, cancel } = useDelay();
 	const loaded = useRef<Promise<Target[][]> | undefined>(undefined);
 	async function find(organization: string) {
-		loaded.current ??= load(organization).catch((error) => {
+		loaded.current ??= load(organization).catch((error: unknown) => {
 			loaded.current = undefined;
 			throw error;
 		});
@@ -113,14 +116,16 @@ function useTargets(organization: string | undefined, text: string) {
 	useEffect(() => {
 		let isLeft = false;
 		if (organization !== undefined && text !== "")
-			delay(() =>
-				attempt(async () => {
-					const objects = await find(organization);
-					if (!isLeft) setFound({ text, objects });
-				}),
-			);
+			delay(async () => {
+				let objects: Target[] = [];
+				await attempt(async () => {
+					objects = await find(organization);
+				});
+				if (!isLeft) setFound({ text, objects });
+			});
 		return () => {
 			isLeft = true;
+			cancel();
 		};
 	}, [organization, text]);
 	const isSearched = organization === undefined || text === "" || found?.text === text;
@@ -131,10 +136,13 @@ function useTargets(organization: string | undefined, text: string) {
 	return { targets, isSearched };
 }
 
-/** Leads to any page, and to objects by their names (docs/console.md#going-to-a-page). */
-export default function Palette({ onClose }: { onClose: () => void }) {
-	const { path } = useLocation();
-	const organization = organizationIn(path) ?? (me.value && usualOrganization(me.value));
+function Finder({
+	organization,
+	onClose,
+}: {
+	organization: string | undefined;
+	onClose: () => void;
+}) {
 	const navigate = useNavigate();
 	const id = useId();
 	const [text, setText] = useState("");
@@ -152,7 +160,7 @@ export default function Palette({ onClose }: { onClose: () => void }) {
 		else location.assign(path);
 	}
 	return (
-		<Dialog title="Go to" onClose={onClose}>
+		<>
 			<form
 				onSubmit={(event) => {
 					event.preventDefault();
@@ -203,6 +211,17 @@ export default function Palette({ onClose }: { onClose: () => void }) {
 						? "Nothing found."
 						: "Searching…"}
 			</p>
+		</>
+	);
+}
+
+/** Leads to any page, and to objects by their names (docs/console.md#going-to-a-page). */
+export default function Palette({ onClose }: { onClose: () => void }) {
+	const { path } = useLocation();
+	const organization = organizationIn(path) ?? (me.value && usualOrganization(me.value));
+	return (
+		<Dialog title="Go to" onClose={onClose}>
+			<Finder key={organization} organization={organization} onClose={onClose} />
 		</Dialog>
 	);
 }

@@ -134,7 +134,7 @@ const ModelSelect = ({ model, onChange }: { model: string; onChange: (model: str
 	/>
 );
 
-/** The names of the first files, which `update` reads from the form around `root`. */
+/** What determines the name of the first file. `update` reads it from the form around `root`. */
 function useFiles(type: string, of: BatchExport | undefined) {
 	const [files, setFiles] = useState<ReturnType<typeof readFiles>>();
 	const root = useRef<HTMLDivElement>(null);

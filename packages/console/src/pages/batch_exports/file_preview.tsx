@@ -26,7 +26,7 @@ export function FilePreview({
 	interval,
 	model,
 }: {
-	/** The folder that contains the prefix. */
+	/** The folder above the prefix. */
 	root: string;
 	config: Config;
 	interval: Interval;

@@ -1,5 +1,5 @@
 import type { BatchExport } from "tenantry-client";
-import { filtered, useList, useQuery } from "../../load.ts";
+import { filtered, has, useList, useQuery } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
 import { LinkButton } from "../../ui/button.tsx";
@@ -23,8 +23,8 @@ import {
 
 type Filtered = Record<"search" | "state" | "type" | "interval", string | undefined>;
 
-const matches = (of: BatchExport, { search, state, type, interval }: Filtered) =>
-	(!search || of.name.toLowerCase().includes(search.toLowerCase())) &&
+const matches = (of: BatchExport, { search = "", state, type, interval }: Filtered) =>
+	has(of.name, search) &&
 	(!state || stateOf(of) === state) &&
 	(!type || of.destination.type === type) &&
 	(!interval || of.interval === interval);

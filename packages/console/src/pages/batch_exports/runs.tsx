@@ -122,7 +122,7 @@ export function Runs({ of, path, reload }: Opened) {
 				<Filter name="kind" label="Kind" options={KINDS} />
 				<RangeFilter
 					from={{ name: "after", label: "Windows from" }}
-					to={{ name: "starts_before", label: "to" }}
+					to={{ name: "starts_before", label: "until" }}
 				/>
 			</Filters>
 			<Table

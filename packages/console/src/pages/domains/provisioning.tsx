@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks";
 import type { Domain, ScimGroup, ScimRequest, ScimToken } from "tenantry-client";
-import { type List, useList, useLoad } from "../../load.ts";
+import { type List, MAX_ROWS, useList, useLoad } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
 import { SecondaryButton, SmallButton } from "../../ui/button.tsx";
@@ -117,7 +117,7 @@ function Grants({
 	const { at } = useOrganization();
 	const projects = useLoad(
 		async (signal) =>
-			(await api.organizationProjects.list({ ...at, limit: 1000 }, { signal })).results,
+			(await api.organizationProjects.list({ ...at, limit: MAX_ROWS }, { signal })).results,
 		[],
 	);
 	const levels = new Map(group.projects.map(({ id, level }) => [id, level]));

@@ -58,7 +58,8 @@ const textOf = (value: unknown) => (typeof value === "string" ? value : "");
 /** Returns where the files are, in one line (docs/audit.md#files). */
 export function placeOf({ id, destination: { type, config } }: AuditStream, organization: string) {
 	const root = type === "S3" ? textOf(config.bucket_name) : `audit/${organization}`;
-	const parts = [root, textOf(config.prefix), id];
+	const prefix = textOf(config.prefix).split("/").filter(Boolean).join("/");
+	const parts = [root, prefix, id];
 	return `${type === "S3" ? "s3://" : "R2: "}${parts.filter(Boolean).join("/")}`;
 }
 

@@ -1,4 +1,5 @@
 import { useState } from "preact/hooks";
+import { has } from "../../load.ts";
 import { Choice, Group, rejection } from "../../ui/form.tsx";
 import { GROUPS, wordsOfType } from "./kinds.ts";
 
@@ -70,9 +71,6 @@ function TypeGroup({
 	);
 }
 
-const contains = (text: string, search: string) =>
-	text.toLowerCase().includes(search.trim().toLowerCase());
-
 /**
  * Checkboxes for event types, and for groups, which include types that are added later.
  * @param chosen types, and wildcards such as `member.*`
@@ -86,7 +84,7 @@ function TypePicker({
 }) {
 	const [search, setSearch] = useState("");
 	const shown = GROUPS.filter(({ title, types }) =>
-		[title, ...types, ...types.map(wordsOfType)].some((text) => contains(text, search)),
+		[title, ...types, ...types.map(wordsOfType)].some((text) => has(text, search)),
 	);
 	return (
 		<div class="types">

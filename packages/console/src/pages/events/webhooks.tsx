@@ -1,5 +1,5 @@
 import type { Webhook } from "tenantry-client";
-import { filtered, useList, useQuery } from "../../load.ts";
+import { filtered, has, useList, useQuery } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
 import { LinkButton } from "../../ui/button.tsx";
@@ -71,9 +71,7 @@ function List() {
 				page,
 				isFiltered
 					? (webhook) =>
-							[webhook.url, webhook.description].some((text) =>
-								text.toLowerCase().includes(search.toLowerCase()),
-							) &&
+							has(`${webhook.url} ${webhook.description}`, search) &&
 							(health === "" || healthOf(webhook) === health)
 					: undefined,
 			),

@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks";
 import type { ServiceAccount } from "tenantry-client";
-import { filtered, useList, useNavigate, useQuery } from "../../load.ts";
+import { filtered, has, useList, useNavigate, useQuery } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
 import { Dialog } from "../../ui/dialog.tsx";
@@ -66,27 +66,20 @@ function List() {
 			filtered(
 				(range) => api.serviceAccounts.list({ ...at, ...range }, { signal }),
 				page,
-				search ? ({ name }) => name.toLowerCase().includes(search.toLowerCase()) : undefined,
+				search ? ({ name }) => has(name, search) : undefined,
 			),
 		[organization.id, search],
 	);
-	const count = list.data?.count ?? 0;
 	const newButton = (
 		<button type="button" onClick={() => setMaking(true)}>
 			New service account
 		</button>
 	);
 	return (
-		<PageView
-			title="Service accounts"
-			lead={WHAT}
-			actions={(count > 0 || search !== "") && newButton}
-		>
-			{(count > 1 || search !== "") && (
-				<Filters>
-					<Search label="Search service accounts" />
-				</Filters>
-			)}
+		<PageView title="Service accounts" lead={WHAT} actions={newButton}>
+			<Filters>
+				<Search label="Search service accounts" />
+			</Filters>
 			<Table
 				list={list}
 				label="Service accounts"

@@ -1,6 +1,6 @@
 import type { ComponentChildren } from "preact";
 import type { PersonalApiKey } from "tenantry-client";
-import { type List, useList, useQuery } from "../../load.ts";
+import { has, type List, MAX_ROWS, useList, useQuery } from "../../load.ts";
 import { SecondaryButton } from "../../ui/button.tsx";
 import { Empty } from "../../ui/feedback.tsx";
 import { Filter, Filters, Search } from "../../ui/filters.tsx";
@@ -71,18 +71,12 @@ const columnsOf = <K extends PersonalApiKey>(
 	},
 ];
 
-/** The number of keys that an owner can have (docs/keys.md). All are loaded. */
-const MAX_KEYS = 25;
-
-/** Applies the filters in the URL. */
-function filtered<K extends PersonalApiKey>(list: List<K>, search: string, state: string): List<K> {
+/** Applies the filters in the URL to an owner's keys, of which there are few. */
+function shownOf<K extends PersonalApiKey>(list: List<K>, search: string, state: string): List<K> {
 	if (!list.data) return list;
-	const words = search.toLowerCase();
 	const shows = STATES.find(([value]) => value === state)?.[2];
 	const results = list.data.results.filter(
-		(key) =>
-			(shows?.(key) ?? true) &&
-			[key.label, key.mask_value].some((text) => text.toLowerCase().includes(words)),
+		(key) => (shows?.(key) ?? true) && has(`${key.label} ${key.mask_value}`, search),
 	);
 	return { ...list, data: { ...list.data, results, count: results.length } };
 }
@@ -117,7 +111,7 @@ export function KeyList<K extends PersonalApiKey>({
 }) {
 	const [{ search = "", state = "" }, change] = useQuery();
 	const list = useList((page, signal) => keys.list(page, { signal }), [keys.to("")], {
-		limit: MAX_KEYS,
+		limit: MAX_ROWS,
 	});
 	const all = list.data?.results ?? [];
 	const hasFilters = search !== "" || state !== "";
@@ -135,7 +129,7 @@ export function KeyList<K extends PersonalApiKey>({
 				</Filters>
 			)}
 			<Table
-				list={filtered(list, search, state)}
+				list={shownOf(list, search, state)}
 				label="Keys"
 				columns={columnsOf(keys, currentId)}
 				empty={

@@ -10,6 +10,7 @@ import type {
 	UpdatePersonalApiKeyBody,
 } from "tenantry-client";
 import { PreconditionFailedError } from "tenantry-client";
+import { MAX_ROWS } from "../../load.ts";
 import { api, isWithKey, me } from "../../session.ts";
 
 type Options = Pick<RequestOptions, "signal">;
@@ -47,7 +48,7 @@ export const USAGE_DAYS = 90;
 export const ownKeys: Keys<PersonalApiKey> = {
 	organization: undefined,
 	organizations: () => me.value?.organizations ?? [],
-	projects: async (options) => (await api.projects.list({ limit: 1000 }, options)).results,
+	projects: async (options) => (await api.projects.list({ limit: MAX_ROWS }, options)).results,
 	above: [["/console/keys", "API keys"]],
 	to: (path) => `/console/keys/${path}`,
 	list: (page, options) => api.personalApiKeys.list(page, options),

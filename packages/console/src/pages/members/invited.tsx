@@ -85,8 +85,8 @@ export function Invited({
 				>
 					<p>
 						{links.length > 0 && "Links won't be shown again. "}
-						Each link works once and expires after three days. Links of earlier invites for the same
-						people no longer work.
+						Each link works once and expires after three days. Links of earlier invites to these
+						addresses no longer work.
 					</p>
 					<ul class="outcomes">
 						{invited.map((invite) => (

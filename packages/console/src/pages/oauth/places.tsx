@@ -1,13 +1,13 @@
 import { useState } from "preact/hooks";
 import type { Me } from "tenantry-client";
-import { useLoad } from "../../load.ts";
+import { MAX_ROWS, useLoad } from "../../load.ts";
 import { api } from "../../session.ts";
 import { Show } from "../../ui/feedback.tsx";
 import { Check, Group, Select } from "../../ui/form.tsx";
 
 function Projects({ organization }: { organization: string }) {
 	const projects = useLoad(
-		(signal) => api.organizationProjects.list({ organization, limit: 1000 }, { signal }),
+		(signal) => api.organizationProjects.list({ organization, limit: MAX_ROWS }, { signal }),
 		[organization],
 	);
 	return (

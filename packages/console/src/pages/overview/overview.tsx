@@ -1,6 +1,6 @@
 import type { ComponentChildren } from "preact";
-import { type BatchExport, type Organization, type Page, TenantryError } from "tenantry-client";
-import { useLoad } from "../../load.ts";
+import type { BatchExport, Organization, Page } from "tenantry-client";
+import { NOTHING, readable, useLoad } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
 import { Show } from "../../ui/feedback.tsx";
@@ -17,18 +17,6 @@ const LIMIT = 50;
 
 /** The number of projects and service accounts whose lists are loaded, with one request each. */
 const MAX_LISTS = 20;
-
-const NOTHING = { count: 0, next: null, previous: null, results: [] };
-
-/** Returns a page of a list; an empty page if the user isn't allowed to read it. */
-async function readable<T>(page: PromiseLike<Page<T>>): Promise<Page<T>> {
-	try {
-		return await page;
-	} catch (error) {
-		if (error instanceof TenantryError && error.status === 403) return NOTHING;
-		throw error;
-	}
-}
 
 type Access = { isAdmin: boolean; canConfigure: boolean };
 

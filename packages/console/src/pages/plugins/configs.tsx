@@ -1,6 +1,6 @@
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { PluginConfig } from "tenantry-client";
-import { type Loaded, useLoad, useQuery } from "../../load.ts";
+import { has, type Loaded, MAX_ROWS, useLoad, useQuery } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { api, me } from "../../session.ts";
 import { LinkButton } from "../../ui/button.tsx";
@@ -32,7 +32,7 @@ export function useProject() {
 /** Returns all configs of a project, which are needed to order them. */
 export async function readConfigs(project: number, signal?: AbortSignal) {
 	const configs: PluginConfig[] = [];
-	for await (const config of api.pluginConfigs.list({ project, limit: 1000 }, { signal }))
+	for await (const config of api.pluginConfigs.list({ project, limit: MAX_ROWS }, { signal }))
 		configs.push(config);
 	return configs;
 }
@@ -115,9 +115,7 @@ function ProjectSelect({ teams, current }: { teams: Team[]; current: string }) {
 }
 
 const hasText = (config: PluginConfig, search: string) =>
-	[config.name, config.description, pluginIn(config).name].some((text) =>
-		text.toLowerCase().includes(search.toLowerCase()),
-	);
+	[config.name, config.description, pluginIn(config).name].some((text) => has(text, search));
 
 /** @param isOneOfAll whether the page shows all projects */
 function InProject({ project, isOneOfAll = false }: { project: Team; isOneOfAll?: boolean }) {

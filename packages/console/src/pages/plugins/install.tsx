@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks";
 import { type Plugin, type RepositoryEntry, TenantryError } from "tenantry-client";
-import { useLoad, useNavigate, useQuery } from "../../load.ts";
+import { has, MAX_ROWS, useLoad, useNavigate, useQuery } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
 import { useAction } from "../../ui/button.tsx";
@@ -127,7 +127,7 @@ function FromUrl({ onInstall }: { onInstall: (url: string) => Promise<void> }) {
 }
 
 const hasText = ({ name, description, maintainer }: RepositoryEntry, text: string) =>
-	[name, description, maintainer].some((value) => value.toLowerCase().includes(text.toLowerCase()));
+	[name, description, maintainer].some((value) => has(value, text));
 
 /** The names of the types in the catalogue. */
 const TYPES: Record<string, string> = {
@@ -140,7 +140,10 @@ const TYPES: Record<string, string> = {
 /** Returns the whole catalogue, which is short. */
 async function readCatalogue(organization: string, signal: AbortSignal) {
 	const entries: RepositoryEntry[] = [];
-	const pages = api.pipelineDestinations.listRepository({ organization, limit: 1000 }, { signal });
+	const pages = api.pipelineDestinations.listRepository(
+		{ organization, limit: MAX_ROWS },
+		{ signal },
+	);
 	for await (const entry of pages) entries.push(entry);
 	return entries;
 }

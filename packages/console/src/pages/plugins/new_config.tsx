@@ -1,5 +1,5 @@
 import type { ListedPlugin } from "tenantry-client";
-import { useLoad, useNavigate, useQuery } from "../../load.ts";
+import { MAX_ROWS, useLoad, useNavigate, useQuery } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
 import { Empty, Show, say } from "../../ui/feedback.tsx";
@@ -15,7 +15,7 @@ import { nameOf } from "./words.tsx";
 
 async function readPlugins(organization: string, signal: AbortSignal) {
 	const plugins: ListedPlugin[] = [];
-	for await (const plugin of api.plugins.list({ organization, limit: 1000 }, { signal }))
+	for await (const plugin of api.plugins.list({ organization, limit: MAX_ROWS }, { signal }))
 		plugins.push(plugin);
 	return plugins.sort((a, b) => nameOf(a).localeCompare(nameOf(b)));
 }

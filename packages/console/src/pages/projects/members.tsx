@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks";
 import type { Member, Project, ProjectMember } from "tenantry-client";
-import { filtered, useList, useLoad, useQuery } from "../../load.ts";
+import { filtered, has, useList, useLoad, useQuery } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
 import { SecondaryButton, SmallButton } from "../../ui/button.tsx";
@@ -15,9 +15,6 @@ import { Badge, levelName, nameOf, Person, Time } from "../../ui/values.tsx";
 
 /** The URL parameter for the offset of this list. */
 const OFFSET = "members_offset";
-
-const matches = ({ user: { first_name, email } }: ProjectMember, search: string) =>
-	`${first_name} ${email}`.toLowerCase().includes(search.toLowerCase());
 
 async function remove({ user }: ProjectMember, project: Project, onDone: () => void) {
 	const isSure = await confirm({
@@ -57,7 +54,7 @@ export function ProjectMembers({ project, mayChange }: { project: Project; mayCh
 			filtered(
 				(range) => api.projectMembers.list({ project: project.id, ...range }, { signal }),
 				page,
-				search ? (member) => matches(member, search) : undefined,
+				search ? ({ user }) => has(`${user.first_name} ${user.email}`, search) : undefined,
 			),
 		[project.id, search],
 		{ parameter: OFFSET },

@@ -1,6 +1,6 @@
 import { useRoute } from "preact-iso/router";
 import type { Project as ProjectType, UpdateProjectBody } from "tenantry-client";
-import { useLoad, useNavigate } from "../../load.ts";
+import { MAX_ROWS, useLoad, useNavigate } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { api, me } from "../../session.ts";
 import { SecondaryButton } from "../../ui/button.tsx";
@@ -25,7 +25,10 @@ function changesIn(project: ProjectType, fields: FormData) {
 
 /** Whether the user is an admin of the project, who can change it. */
 async function isProjectAdmin(project: number, signal: AbortSignal) {
-	for await (const { user, level } of api.projectMembers.list({ project, limit: 1000 }, { signal }))
+	for await (const { user, level } of api.projectMembers.list(
+		{ project, limit: MAX_ROWS },
+		{ signal },
+	))
 		if (user.uuid === me.value?.uuid) return level >= 8;
 	return false;
 }

@@ -45,7 +45,7 @@ export function folder(prefix: string, { start, end, model }: Omit<Run, "backfil
 		.replace(/^\/|\/$/g, "");
 }
 
-/** Returns the folder that contains the prefix. In the service's own bucket, each project has one. */
+/** Returns the folder above the prefix: in the service's own bucket, that of the project. */
 export const rootOf = (type: string, project: number | string) =>
 	type === "R2" ? String(project) : "";
 
