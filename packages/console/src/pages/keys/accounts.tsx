@@ -70,13 +70,16 @@ function List() {
 			),
 		[organization.id, search],
 	);
-	const newButton = (
-		<button type="button" onClick={() => setMaking(true)}>
-			New service account
-		</button>
-	);
 	return (
-		<PageView title="Service accounts" lead={WHAT} actions={newButton}>
+		<PageView
+			title="Service accounts"
+			lead={WHAT}
+			actions={
+				<button type="button" onClick={() => setMaking(true)}>
+					New service account
+				</button>
+			}
+		>
 			<Filters>
 				<Search label="Search service accounts" />
 			</Filters>
@@ -87,8 +90,7 @@ function List() {
 				notFound={search && `No service account has “${search}” in its name.`}
 				empty={
 					<Empty title="No service accounts yet">
-						<p>Create one for each program that uses the API, then give it a key.</p>
-						{newButton}
+						Create one for each program that uses the API, then give it a key.
 					</Empty>
 				}
 			/>
