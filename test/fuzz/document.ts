@@ -92,7 +92,10 @@ const fieldsOf = (world: World, path: string): { [name: string]: Json } => ({
 	scoped_organizations: listOf(world.organization, world.second),
 	scoped_projects: listOf(world.project),
 	projects: listOf(world.project),
-	allowed_ips: listOf("203.0.113.0/24", "2001:db8::/32", "::ffff:192.0.2.7"),
+	allowed_ips: {
+		...listOf("203.0.113.0/24", "2001:db8::/32", "::ffff:192.0.2.7"),
+		maxItems: 50,
+	},
 	timezone: oneOf("UTC", "Europe/Berlin", "america/new_york"),
 	// So that backfills have a few windows, not millions.
 	start_at: oneOf(null, world.since),
@@ -119,9 +122,9 @@ function lenient(schema: Json): Json {
 	if (types.includes("boolean")) return orText({ pattern: BOOLEAN });
 	if (!types.includes("integer")) return schema;
 	if (Array.isArray(schema.enum)) return orText({ enum: schema.enum.map(String) });
-	return orText({
-		pattern: Number(schema.minimum) > 0 ? "^[1-9]\\d{0,3}$" : "^-?\\d{1,4}$",
-	});
+	const least = Number(schema.minimum);
+	const more = least > 1 ? String(least).length : 0;
+	return orText({ pattern: least > 0 ? `^[1-9]\\d{${more},3}$` : "^-?\\d{1,4}$" });
 }
 
 /** Parameters whose invalid values get a default (docs/api.md#pages). */

@@ -49,7 +49,7 @@ def sent(response):
 
 
 def matches(entry, failure, case, response):
-    if entry["failure"] != type(failure).__name__:
+    if not re.fullmatch(entry["failure"], type(failure).__name__):
         return False
     if not re.fullmatch(entry.get("operation", ".*"), f"{case.method.upper()} {case.path}"):
         return False
