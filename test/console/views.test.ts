@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import type { Page } from "playwright-core";
 import { expect, inject, test } from "vitest";
 import { overflowOf } from "../support/browser.ts";
+import { TEST_TIMEOUT_MS } from "../support/hang.ts";
 import { checkLooks, inBrowser, newOrganization } from "./support/browser.ts";
 
 const hoursAgo = (n: number) => new Date(Date.now() - n * 3_600_000).toISOString();
@@ -128,29 +129,35 @@ const linksOn = async (page: Page) => {
 };
 
 inBrowser("the views of a filled organization", (open) => {
-	test("can be reached by links, are accessible, fit on every screen, and split no words", async () => {
-		const { url } = inject("console");
-		const { path, running } = await filled();
-		const page = await open(path);
-		const rejected: string[] = [];
-		page.on("response", (response) => {
-			if (response.status() >= 400) rejected.push(response.url());
-		});
-		const visited = new Map([path, running].map((path) => [kindOf(path), path]));
-		// The loop also visits what is added to the map.
-		for (const [kind, path] of visited) {
-			await page.goto(url + path);
-			await page.locator("main h1").waitFor();
-			await page.locator("main [aria-busy=true]").first().waitFor({ state: "detached" });
-			for (const { origin, pathname, search } of await linksOn(page))
-				if (origin === url && pathname.startsWith("/console") && !visited.has(kindOf(pathname)))
-					visited.set(kindOf(pathname), pathname + search);
-			await checkWidths(page, kind);
-			await checkLooks(page, `views${kind.replaceAll("/", "-").replaceAll("…", "id")}`);
-		}
-		expect(rejected).toEqual([]);
-		const paths = [...visited.values()].map((path) => new URL(path, url).pathname);
-		const seen = new Set(paths.map((path) => PATTERNS.find((pattern) => matches(path, pattern))));
-		expect(PATTERNS.filter((pattern) => !seen.has(pattern))).toEqual(FROM_ELSEWHERE);
-	});
+	// Each wait has its own limit. All pages together may take longer than other tests.
+	const options = { timeout: 3 * TEST_TIMEOUT_MS };
+	test(
+		"can be reached by links, are accessible, fit on every screen, and split no words",
+		options,
+		async () => {
+			const { url } = inject("console");
+			const { path, running } = await filled();
+			const page = await open(path);
+			const rejected: string[] = [];
+			page.on("response", (response) => {
+				if (response.status() >= 400) rejected.push(response.url());
+			});
+			const visited = new Map([path, running].map((path) => [kindOf(path), path]));
+			// The loop also visits what is added to the map.
+			for (const [kind, path] of visited) {
+				await page.goto(url + path);
+				await page.locator("main h1").waitFor();
+				await page.locator("main [aria-busy=true]").first().waitFor({ state: "detached" });
+				for (const { origin, pathname, search } of await linksOn(page))
+					if (origin === url && pathname.startsWith("/console") && !visited.has(kindOf(pathname)))
+						visited.set(kindOf(pathname), pathname + search);
+				await checkWidths(page, kind);
+				await checkLooks(page, `views${kind.replaceAll("/", "-").replaceAll("…", "id")}`);
+			}
+			expect(rejected).toEqual([]);
+			const paths = [...visited.values()].map((path) => new URL(path, url).pathname);
+			const seen = new Set(paths.map((path) => PATTERNS.find((pattern) => matches(path, pattern))));
+			expect(PATTERNS.filter((pattern) => !seen.has(pattern))).toEqual(FROM_ELSEWHERE);
+		},
+	);
 });

@@ -190,7 +190,7 @@ export async function readable<T>(page: PromiseLike<Page<T>>): Promise<Page<T>> 
 	}
 }
 
-/** Whether a text contains another one, in whatever case. */
+/** Whether a text contains another one, ignoring case. */
 export const has = (text: string, search: string) =>
 	text.toLowerCase().includes(search.trim().toLowerCase());
 
