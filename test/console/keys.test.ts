@@ -42,7 +42,7 @@ function watchRejections(page: Page) {
 inBrowser("keys", (open) => {
 	test("a key is made, used from its address only, rolled and revoked", async () => {
 		const { key: session, project } = await newUser(1);
-		const page = await open("/console/keys", { key: session });
+		const page = await open("/console/keys", { key: session, address: "127.0.0.1" });
 		const rejected = watchRejections(page);
 		await page.getByText("This session").waitFor();
 		await page.getByRole("link", { name: "New key" }).click();

@@ -25,10 +25,7 @@ function tell(text: string) {
 	else signInNotice.value = text;
 }
 
-/** Signs in with the key in the URL, if there is one (docs/console.md#signing-in). */
-export async function followKeyLink() {
-	const key = takeKey();
-	if (!key) return;
+async function follow(key: string) {
 	if (!LOOPBACK.test(location.hostname)) {
 		tell(
 			"Links with keys work only on the machine that runs the service. Sign in by mail or paste the key.",
@@ -42,4 +39,14 @@ export async function followKeyLink() {
 		const reason = isInvalid ? "Its key is invalid, expired or revoked." : wordsOf(error);
 		tell(`The link can't sign you in. ${reason}`);
 	}
+}
+
+/** Links are followed one after another: the session of one begins before the next asks for it. */
+let followed = Promise.resolve();
+
+/** Signs in with the key in the URL, if there is one (docs/console.md#signing-in). */
+export function followKeyLink() {
+	const key = takeKey();
+	if (key) followed = followed.then(() => follow(key));
+	return followed;
 }

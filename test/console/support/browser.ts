@@ -23,6 +23,10 @@ const REJECTIONS = /the server responded with a status of 4\d\d/;
 /** What a browser found wrong with a page. */
 const problems = new WeakMap<Page, string[]>();
 
+/** An address in a network that nobody else has. */
+const newNetwork = () =>
+	`2001:db8:${Array.from(crypto.getRandomValues(new Uint16Array(2)), (part) => part.toString(16)).join(":")}::1`;
+
 type Open = (
 	path: string,
 	options?: {
@@ -30,13 +34,15 @@ type Open = (
 		key?: string;
 		hasTouch?: boolean;
 		timezoneId?: string;
+		/** The IP address that requests come from, by default a new one: sign-ins are limited by it. */
+		address?: string;
 	},
 ) => Promise<Page>;
 
 /** Runs tests in a browser; skipped where none is installed. */
 export function inBrowser(name: string, tests: (open: Open) => void) {
 	withBrowser(name, (newPage) => {
-		tests(async (path, { key = ownKey, hasTouch = false, timezoneId = "UTC" } = {}) => {
+		tests(async (path, { key = ownKey, hasTouch = false, timezoneId = "UTC", address } = {}) => {
 			const { url, provider } = inject("console");
 			const page = await newPage({
 				viewport: { width: 1280, height: 800 },
@@ -44,6 +50,7 @@ export function inBrowser(name: string, tests: (open: Open) => void) {
 				locale: "en-US",
 				hasTouch,
 				permissions: ["clipboard-read", "clipboard-write"],
+				extraHTTPHeaders: { "cf-connecting-ip": address ?? newNetwork() },
 			});
 			problems.set(page, problemsOf(page, [url, provider], REJECTIONS));
 			await page.goto(`${url}${path}${key && `#key=${key}`}`);
