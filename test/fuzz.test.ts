@@ -6,7 +6,7 @@ import { address, subject } from "./support/routes.ts";
 import { eventually } from "./support/time.ts";
 import { call, furnished, keyFor } from "./support/world.ts";
 
-const RUNS = 20;
+const RUNS = 10;
 
 /** Text that often causes errors. */
 const nasty = fc.constantFrom(

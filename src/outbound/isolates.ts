@@ -1,6 +1,10 @@
 import { digest } from "../auth/keys.ts";
+import { logError } from "../lib/log.ts";
 
 const MAX_CPU_MS = 10_000;
+
+/** How long a call can take. It may have to wait for other calls in the same isolate. */
+const TIMEOUT_MS = 15_000;
 
 /** The workers of `public/`, and the flags that they need. */
 const FLAGS = { compiler: [], mcp: [], passkeys: [], saml: ["nodejs_compat"] };
@@ -26,4 +30,28 @@ export async function readWorker({ ASSETS }: Env, name: keyof typeof FLAGS) {
 		limits: { cpuMs: MAX_CPU_MS },
 	};
 	return { id: `${name}:${await digest(script)}`, code };
+}
+
+/**
+ * Calls a worker in the isolate that all requests share. If the isolate ends or takes too long,
+ * perhaps because of another call, the call is repeated in a new isolate.
+ * @throws if that fails, too, or there is no `LOADER`
+ */
+export async function callIsolate<T>(
+	env: Env,
+	name: keyof typeof FLAGS,
+	call: (worker: WorkerStub) => Promise<T>,
+): Promise<T> {
+	const { id, code } = await readWorker(env, name);
+	const callIn = (worker: WorkerStub) =>
+		Promise.race([
+			call(worker),
+			scheduler.wait(TIMEOUT_MS).then(() => {
+				throw new Error(`The call of ${name} took longer than ${TIMEOUT_MS / 1000} seconds.`);
+			}),
+		]);
+	return callIn(env.LOADER.get(id, () => code)).catch((error: unknown) => {
+		logError(name, error);
+		return callIn(env.LOADER.load(code));
+	});
 }

@@ -27,13 +27,13 @@ async function newPair(alg: string) {
 	return { alg, kid, privateKey, jwk: { ...(await exportJWK(publicKey)), kid, alg, use: "sig" } };
 }
 
-/** An issuer on loopback, which signs tokens as GitHub does. */
+/** An issuer on loopback. Its keys are those that are made fastest. */
 export async function issuer() {
 	const at = `/issuers/${v7()}`;
 	const url = `${env.RECEIVER_URL}${at}`;
-	let pair = await newPair("RS256");
+	let pair = await newPair("ES256");
 	/** Makes the issuer sign with another key, which it publishes instead of the old one. */
-	async function rotate(alg = "RS256") {
+	async function rotate(alg = "ES256") {
 		pair = await newPair(alg);
 		await publish([pair.jwk]);
 	}

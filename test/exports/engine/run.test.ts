@@ -91,9 +91,9 @@ beforeAll(async () => {
 afterAll(() => workflows.dispose());
 
 /** A project with an hourly export to the destination, and `n` events in an hour. */
-async function exporting(destination: object, n: number, more: object = {}) {
+async function exporting(destination: object, n: number, more: object = {}, padding = 0) {
 	const home = await world();
-	await fill(home.project, n, range);
+	await fill(home.project, n, { ...range, padding });
 	const made = await home.here("POST", "/batch_exports", {
 		body: { name: "Export", interval: "hour", destination, ...more },
 	});
@@ -538,17 +538,17 @@ describe("the exported rows equal the ingested events", () => {
 		expect(await listR2(`${project}/`)).toHaveLength(n);
 	});
 
-	test("100,001 rows, in parts and in steps", async () => {
-		const { project, backfill } = await exporting(R2(), 100_001);
+	test("20,001 long rows, in parts and in steps", async () => {
+		const { project, backfill } = await exporting(R2(), 20_001, {}, 600);
 		expect(await backfill()).toMatchObject({
 			status: "Completed",
-			records_completed: 100_001,
+			records_completed: 20_001,
 		});
 		const [key = ""] = await listR2(`${project}/`);
 		const object = await env.EXPORTS.head(key);
 		expect(object?.size).toBeGreaterThan(3 * 5 * 2 ** 20);
 		const rows = parse(new TextDecoder().decode(await fetched(key)));
-		expect(rows).toHaveLength(100_001);
+		expect(rows).toHaveLength(20_001);
 		expect(await checksum(rows)).toBe(await checksum(await eventsOf(project)));
 	});
 
