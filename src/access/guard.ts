@@ -144,21 +144,15 @@ export async function authorize(
 		if (isHidden) throw forbidden("You don't have access to the project.");
 	}
 	if (level < least) throw insufficientLevel();
-	const { last_used_at, is_session, is_service_account, project_level, plugins_access_level } = row;
+	const { is_service_account, plugins_access_level } = row;
 	if ((plugins_access_level ?? 0) < plugins)
 		throw forbidden("Your organization's plugin access level is insufficient.");
 	return {
+		...row,
 		key,
-		last_used_at,
-		is_session,
-		client_id: row.client_id,
 		is_service_account: is_service_account ?? false,
 		level,
-		organization_id,
-		organization_uuid,
 		member_level,
 		plugins_access_level: plugins_access_level ?? 0,
-		project_id,
-		project_level,
 	};
 }

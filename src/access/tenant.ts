@@ -41,6 +41,12 @@ type Answer<R> = Statement & { _: { result: R[] } };
  */
 export class Tenant {
 	readonly db: Connected;
+	readonly env: Env;
+	readonly kind: Place["kind"];
+	/** The URL of the request. */
+	readonly url: string;
+	/** The caller's IP address; undefined if it is unknown. */
+	readonly address: string | undefined;
 	readonly #c: Context<App>;
 	readonly #path: Place;
 	readonly #session: ReturnType<typeof connect>;
@@ -50,16 +56,12 @@ export class Tenant {
 	constructor(c: Context<App>, path: Place) {
 		this.#session = connect(c);
 		this.db = this.#session.db;
+		this.env = c.env;
+		this.kind = path.kind;
+		this.url = c.req.url;
+		this.address = addressOf(c);
 		this.#c = c;
 		this.#path = path;
-	}
-
-	get env() {
-		return this.#c.env;
-	}
-
-	get kind() {
-		return this.#path.kind;
 	}
 
 	/** The key in use, as recorded in KV. */
@@ -71,16 +73,6 @@ export class Tenant {
 	get at() {
 		this.#at ??= now();
 		return this.#at;
-	}
-
-	/** The caller's IP address; undefined if it is unknown. */
-	get address() {
-		return addressOf(this.#c);
-	}
-
-	/** The URL of the request. */
-	get url() {
-		return this.#c.req.url;
 	}
 
 	/** The caller, read from D1. Throws if `read` hasn't returned yet. */
