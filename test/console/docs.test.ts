@@ -1,8 +1,7 @@
-import AxeBuilder from "@axe-core/playwright";
 import type { Page } from "playwright-core";
 import { beforeAll, expect, inject, test } from "vitest";
 import { LOOKS, overflowOf, problemsOf, screenshot, withBrowser } from "../support/browser.ts";
-import { newMember, newOrganization } from "./support/browser.ts";
+import { newMember, newOrganization, violationsOn } from "./support/browser.ts";
 
 const { url } = inject("console");
 let key: string;
@@ -75,7 +74,7 @@ withBrowser("the documentation", (newPage) => {
 			await page.getByText('"My organization"').first().waitFor();
 			await screenshot(page, `answer-${look.width}-${look.colorScheme}`);
 			expect(asked.filter((path) => path.startsWith("/api"))).toEqual(["/api/organizations"]);
-			expect((await new AxeBuilder({ page }).analyze()).violations).toEqual([]);
+			expect(await violationsOn(page)).toEqual([]);
 			expect(await overflowOf(page)).toBe(0);
 			expect(await page.evaluate("JSON.stringify({ ...localStorage })")).not.toContain(key);
 			expect(wrong).toEqual([]);
@@ -124,7 +123,7 @@ withBrowser("the documentation", (newPage) => {
 			expect(await links.first().textContent()).toBe("Webhooks");
 			expect(await page.getByRole("link", { name: "Overview" }).isVisible()).toBe(false);
 			expect(await overflowOf(page)).toBe(0);
-			expect((await new AxeBuilder({ page }).analyze()).violations).toEqual([]);
+			expect(await violationsOn(page)).toEqual([]);
 			await screenshot(page, `search-${look.width}-${look.colorScheme}`);
 			await field.fill("");
 			await page.getByRole("link", { name: "Overview" }).waitFor();
