@@ -26,15 +26,12 @@ type Config = {
 const read = (env?: string): Config =>
 	unstable_readConfig({ config: "wrangler.toml", ...(env && { env }) });
 
-test.each([
-	["", "env.DB (tenantry) "],
-	["staging", "env.DB (tenantry-staging) "],
-])("npm run deploy builds a worker for the environment '%s'", async (env, database) => {
+test("npm run deploy builds a worker for an environment", async () => {
 	const outdir = folder();
-	const words = ["--dry-run", "--outdir", outdir];
-	const { code, out } = await npm("deploy", env ? [...words, "--env", env] : words, {});
+	const words = ["--dry-run", "--outdir", outdir, "--env", "staging"];
+	const { code, out } = await npm("deploy", words, {});
 	expect(code).toBe(0);
-	expect(out).toContain(database);
+	expect(out).toContain("env.DB (tenantry-staging) ");
 	expect(out).not.toMatch(/warning/i);
 	expect(findSlowness(readFileSync(`${outdir}/worker.js`, "utf8"))).toEqual([]);
 	discard(outdir);
