@@ -21,6 +21,8 @@ import { samlProviders } from "./test/support/saml.ts";
 import { summary } from "./test/support/summary.ts";
 
 process.env.CLOUDFLARE_CF_FETCH_ENABLED = "false";
+// Tests start Node.js more than a hundred times: a sixth of a command's CPU time is for compiling.
+process.env.NODE_COMPILE_CACHE ??= path.join(import.meta.dirname, "node_modules/.cache/compiled");
 
 quiet();
 buildAssets();
