@@ -99,8 +99,7 @@ export function useLog(
 	const known = useRef<PluginLogEntry[]>([]);
 	const wake = useRef(new EventTarget());
 	const busyUntil = useRef(0);
-	const types = type_filter?.join(",");
-	const inputs = [project, id, search, types, period];
+	const inputs = [project, id, search, type_filter?.join(","), period];
 
 	/** Loads a page of entries, and their total number. */
 	async function read(query: { after?: string; offset?: number }, signal?: AbortSignal) {
@@ -120,7 +119,7 @@ export function useLog(
 				entries,
 				count: query.after ? Math.max(state.count + fresh.length, entries.length) : count,
 				error: undefined,
-				isFiltered: Boolean(search || types || period),
+				isFiltered: Boolean(search || type_filter?.length || period),
 			}));
 			if (!query.after || fresh.length < results.length) return;
 		}
@@ -137,8 +136,7 @@ export function useLog(
 		return () => controller.abort();
 	}, inputs);
 
-	const isOn = isFollowing && state.entries !== undefined;
-	useRepeated(isOn, inputs, async (signal) => {
+	useRepeated(isFollowing && state.entries !== undefined, inputs, async (signal) => {
 		const isBusy = Date.now() < busyUntil.current;
 		await pause(isBusy ? BUSY_MS : QUIET_MS, wake.current, signal);
 		await seen(signal);

@@ -46,6 +46,25 @@ const NameForm = ({
 	</Form>
 );
 
+/** A browser makes a passkey only after a click. */
+const MakeDialog = ({
+	name,
+	onMake,
+	onClose,
+}: {
+	name: string;
+	onMake: () => Promise<void>;
+	onClose: () => void;
+}) => (
+	<Dialog title="Add a passkey" onClose={onClose}>
+		<p>Your browser now asks where to keep “{name}”.</p>
+		<div class="buttons">
+			<SecondaryButton onPress={onClose}>Cancel</SecondaryButton>
+			<Button onPress={onMake}>Make the passkey</Button>
+		</div>
+	</Dialog>
+);
+
 function Opened({
 	open,
 	factor,
@@ -91,13 +110,7 @@ function Opened({
 			);
 		case "make":
 			return (
-				<Dialog title="Add a passkey" onClose={onClose}>
-					<p>Your browser now asks where to keep “{open.name}”.</p>
-					<div class="buttons">
-						<SecondaryButton onPress={onClose}>Cancel</SecondaryButton>
-						<Button onPress={() => make(open.name, open.proof)}>Make the passkey</Button>
-					</div>
-				</Dialog>
+				<MakeDialog name={open.name} onMake={() => make(open.name, open.proof)} onClose={onClose} />
 			);
 		case "codes":
 			return (
