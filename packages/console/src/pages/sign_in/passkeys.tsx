@@ -65,6 +65,21 @@ const MakeDialog = ({
 	</Dialog>
 );
 
+const RenameDialog = ({ passkey, onClose }: { passkey: Passkey; onClose: () => void }) => (
+	<Dialog title={`Rename “${passkey.name}”`} onClose={onClose}>
+		<NameForm
+			action="Save"
+			name={passkey.name}
+			onName={async (name) => {
+				await api.passkeys.update({ ...ME, id: passkey.id }, { name });
+				say(`“${name}” is saved.`);
+				onClose();
+			}}
+			onCancel={onClose}
+		/>
+	</Dialog>
+);
+
 function Opened({
 	open,
 	factor,
@@ -119,20 +134,7 @@ function Opened({
 				</Dialog>
 			);
 		case "rename":
-			return (
-				<Dialog title={`Rename “${open.passkey.name}”`} onClose={onClose}>
-					<NameForm
-						action="Save"
-						name={open.passkey.name}
-						onName={async (name) => {
-							await api.passkeys.update({ ...ME, id: open.passkey.id }, { name });
-							say(`“${name}” is saved.`);
-							onClose();
-						}}
-						onCancel={onClose}
-					/>
-				</Dialog>
-			);
+			return <RenameDialog passkey={open.passkey} onClose={onClose} />;
 		case "remove":
 			return (
 				<ProofDialog
