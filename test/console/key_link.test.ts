@@ -86,9 +86,14 @@ inBrowser("a link with a key", (open) => {
 
 	test("replaces a session only after a question that names both accounts and organizations", async () => {
 		const [ada, eve] = [await newUser("North Ltd"), await newUser("South Ltd")];
+		const kim = await newUser("East Ltd");
 		const page = await open(`${ada.path}/members`, { key: ada.key });
 		await page.getByRole("cell", { name: ada.email }).waitFor();
+		await follow(page, kim.key);
+		await expectQuestion(page, ada, kim);
+		// The next link takes the place of the question.
 		await follow(page, eve.key);
+		await question(page).getByText(eve.email).waitFor();
 		await expectQuestion(page, ada, eve);
 		await expectAddress(page, `${ada.path}/members`);
 		await checkLooks(page, "key-link-question");

@@ -5,6 +5,7 @@
 import { TenantryError } from "tenantry-client";
 import { mayReplace } from "./replacing.tsx";
 import { continueWith, isSignedIn, renewal, signIn, signInNotice } from "./session.ts";
+import { cancelQuestion } from "./ui/dialog.tsx";
 import { warn, wordsOf } from "./ui/feedback.tsx";
 
 /**
@@ -41,12 +42,14 @@ async function follow(key: string) {
 	}
 }
 
-/** Links are followed one after another: the session of one begins before the next asks for it. */
+/** Links are followed one after another, so that a session has begun before the next link ends it. */
 let followed = Promise.resolve();
 
 /** Signs in with the key in the URL, if there is one (docs/console.md#signing-in). */
 export function followKeyLink() {
 	const key = takeKey();
-	if (key) followed = followed.then(() => follow(key));
+	if (!key) return followed;
+	cancelQuestion();
+	followed = followed.then(() => follow(key));
 	return followed;
 }

@@ -28,11 +28,12 @@ test.each<[string, Row, string]>([
 	expect(jsonWriter(columns)(row)).toBe(`{"a \\"name\\"":"x","properties":${properties}}`);
 });
 
-/** Compares rows. `toEqual` takes long, so it is asked only about the first that differs. */
+/** Compares rows as JSON, because `toEqual` takes long. It shows the first that differs. */
 function expectRows(found: unknown[], expected: unknown[]) {
 	expect(found.length).toBe(expected.length);
 	const at = expected.findIndex((row, i) => JSON.stringify(row) !== JSON.stringify(found[i]));
 	expect(found[at]).toEqual(expected[at]);
+	expect(at).toBe(-1);
 }
 
 /** The file that an export writes of the rows, in pages of `size`, and its media type. */

@@ -107,11 +107,14 @@ type Question = {
 
 const asked = signal<(Question & { answer: (yes: boolean) => void }) | undefined>();
 
+/** Answers the question that is open, if there is one, with no. */
+export const cancelQuestion = () => asked.value?.answer(false);
+
 /** Asks for confirmation before an action that can't be undone or has consequences. */
 export const confirm = (question: Question) =>
 	new Promise<boolean>((resolve) => {
-		// Back can be pressed while another dialog is open, which is then cancelled.
-		asked.value?.answer(false);
+		// Back can be pressed while another dialog is open.
+		cancelQuestion();
 		asked.value = {
 			...question,
 			answer: (yes) => {
