@@ -43,13 +43,16 @@ export async function callIsolate<T>(
 	call: (worker: WorkerStub) => Promise<T>,
 ): Promise<T> {
 	const { id, code } = await readWorker(env, name);
-	const callIn = (worker: WorkerStub) =>
-		Promise.race([
-			call(worker),
-			scheduler.wait(TIMEOUT_MS).then(() => {
-				throw new Error(`The call of ${name} took longer than ${TIMEOUT_MS / 1000} seconds.`);
-			}),
-		]);
+	const callIn = (worker: WorkerStub) => {
+		const called = call(worker);
+		const { promise: late, reject } = Promise.withResolvers<never>();
+		const seconds = TIMEOUT_MS / 1000;
+		const timer = setTimeout(
+			() => reject(new Error(`The call of ${name} took longer than ${seconds} seconds.`)),
+			TIMEOUT_MS,
+		);
+		return Promise.race([called, late]).finally(() => clearTimeout(timer));
+	};
 	return callIn(env.LOADER.get(id, () => code)).catch((error: unknown) => {
 		logError(name, error);
 		return callIn(env.LOADER.load(code));

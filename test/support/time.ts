@@ -13,7 +13,6 @@ let runOut: Promise<unknown> | undefined;
 
 const { setTimeout } = globalThis;
 const timeout = AbortSignal.timeout.bind(AbortSignal);
-const wait = scheduler.wait.bind(scheduler);
 
 const extended = (milliseconds: number) => Math.max(milliseconds, HANG_MS);
 
@@ -32,13 +31,6 @@ Object.assign(globalThis, {
 			return setTimeout(callback, milliseconds, ...rest);
 		runOut?.then(callback);
 		return setTimeout(callback, extended(milliseconds), ...rest);
-	},
-});
-
-Object.assign(scheduler, {
-	wait: async (milliseconds: number) => {
-		const limit = milliseconds >= SHORTEST_PRODUCT_LIMIT_MS ? runOut : undefined;
-		await Promise.race([wait(milliseconds), ...(limit ? [limit] : [])]);
 	},
 });
 
