@@ -1,9 +1,5 @@
-import { and, eq } from "drizzle-orm";
 import type { Context, Next } from "hono";
 import { createMiddleware } from "hono/factory";
-import { personalApiKeys } from "../db/schema/personal_api_keys.ts";
-import { users } from "../db/schema/users.ts";
-import { connect } from "../db/session.ts";
 import type { App } from "../env.ts";
 import { badCredentials, notAuthenticated } from "../http/errors.ts";
 import { countFailure } from "./addresses.ts";
@@ -12,13 +8,12 @@ import { inCookie } from "./cookie.ts";
 import { keyCache } from "./key_cache.ts";
 import {
 	ACCESS_TOKEN,
-	cache,
 	digest,
+	findKey,
 	getCached,
 	isExpired,
 	isWellFormed,
 	type Key,
-	recordColumns,
 } from "./keys.ts";
 import { countUse } from "./usage.ts";
 
@@ -34,23 +29,6 @@ async function readRecord(c: Context<App>, value: string, hash: string) {
 		throw await countFailure(c, badCredentials());
 	c.get("meter").kv_reads += 1;
 	return getCached(c.env, hash);
-}
-
-/** Finds the key of an active user in D1, and caches it in KV. */
-async function findKey(c: Context<App>, hash: string): Promise<Key | undefined> {
-	const { db } = connect(c, "first-primary");
-	const [[row]] = await db.batch([
-		db
-			.select({ id: personalApiKeys.id, ...recordColumns })
-			.from(personalApiKeys)
-			.innerJoin(users, eq(users.id, personalApiKeys.user_id))
-			.where(and(eq(personalApiKeys.hash, hash), eq(users.is_active, true))),
-	]);
-	if (!row) return undefined;
-	const { audience, ...rest } = row;
-	const key = { ...rest, ...(audience && { audience }) };
-	if (!isExpired(key)) c.executionCtx.waitUntil(cache(c.env, hash, key));
-	return key;
 }
 
 /** Returns the value of the key in the header `Authorization`. Throws 401 if there is none. */

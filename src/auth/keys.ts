@@ -1,4 +1,9 @@
+import { and, eq } from "drizzle-orm";
+import type { Context } from "hono";
 import { personalApiKeys } from "../db/schema/personal_api_keys.ts";
+import { users } from "../db/schema/users.ts";
+import { connect } from "../db/session.ts";
+import type { App } from "../env.ts";
 import { toBase64url } from "../lib/base64url.ts";
 import { logWarning } from "../lib/log.ts";
 import { keyCache } from "./key_cache.ts";
@@ -123,6 +128,23 @@ export function cache({ KEYS }: Env, hash: string, key: Key) {
 export function evict({ KEYS }: Env, hash: string) {
 	keyCache.delete(hash);
 	return KEYS.delete(kvKey(hash)).catch(logKvError);
+}
+
+/** Finds the key of an active user in D1, and caches it, unless it has expired. */
+export async function findKey(c: Context<App>, hash: string): Promise<Key | undefined> {
+	const { db } = connect(c, "first-primary");
+	const [[row]] = await db.batch([
+		db
+			.select({ id: personalApiKeys.id, ...recordColumns })
+			.from(personalApiKeys)
+			.innerJoin(users, eq(users.id, personalApiKeys.user_id))
+			.where(and(eq(personalApiKeys.hash, hash), eq(users.is_active, true))),
+	]);
+	if (!row) return undefined;
+	const { audience, ...rest } = row;
+	const key = { ...rest, ...(audience && { audience }) };
+	if (!isExpired(key)) c.executionCtx.waitUntil(cache(c.env, hash, key));
+	return key;
 }
 
 /** The row of a key and its user in a left join. */
