@@ -3,7 +3,7 @@ import { type Database, inList } from "../../db/client.ts";
 import { identities } from "../../db/schema/identities.ts";
 import { members } from "../../db/schema/members.ts";
 import { personalApiKeys } from "../../db/schema/personal_api_keys.ts";
-import { isPerson, users } from "../../db/schema/users.ts";
+import { isActivePerson, users } from "../../db/schema/users.ts";
 import { connectionOf, domainOfSql } from "./connections.ts";
 
 /* Enforcing single sign-on for the addresses of a domain (docs/sign-on.md#enforcement). */
@@ -34,12 +34,7 @@ export const selectBreakGlass = (
 			and(eq(members.user_id, users.id), eq(members.organization_id, organization)),
 		)
 		.where(
-			and(
-				inList(users.uuid, uuids),
-				eq(users.is_active, true),
-				isPerson,
-				sql`${domainOfSql(users.email)} = ${domain}`,
-			),
+			and(inList(users.uuid, uuids), isActivePerson, sql`${domainOfSql(users.email)} = ${domain}`),
 		);
 
 /**

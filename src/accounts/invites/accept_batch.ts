@@ -10,7 +10,7 @@ import { isAdminLevel, members } from "../../db/schema/members.ts";
 import { personalApiKeys } from "../../db/schema/personal_api_keys.ts";
 import { projectMembers } from "../../db/schema/project_members.ts";
 import { projects } from "../../db/schema/projects.ts";
-import { isPerson, users } from "../../db/schema/users.ts";
+import { isActivePerson, users } from "../../db/schema/users.ts";
 import { needsMoreThanMail } from "../sign_in/rules.ts";
 import { userColumns } from "../users/shape.ts";
 import { levelOf } from "./access.ts";
@@ -118,8 +118,7 @@ export function acceptance(
 					and(
 						eq(members.organization_id, organization_id),
 						isAdminLevel,
-						eq(users.is_active, true),
-						isPerson,
+						isActivePerson,
 						ne(users.email, target_email),
 					),
 				),

@@ -8,7 +8,7 @@ import type { Tenant } from "../../access/tenant.ts";
 import { assertThat } from "../../db/assertion.ts";
 import { members } from "../../db/schema/members.ts";
 import { projectMembers } from "../../db/schema/project_members.ts";
-import { isPerson, users } from "../../db/schema/users.ts";
+import { isActivePerson, isPerson, users } from "../../db/schema/users.ts";
 import { doesNotExist, invalid } from "../../http/errors.ts";
 import type { Page } from "../../http/page.ts";
 import { userColumns } from "../users/shape.ts";
@@ -38,7 +38,7 @@ const byUser = (tenant: Tenant, uuid: string) =>
 /** Newest first. */
 export const list = (tenant: Tenant, page: Page) =>
 	readPage(tenant, page, () => select(tenant).$dynamic(), {
-		where: and(eq(projectMembers.project_id, tenant.project), eq(users.is_active, true), isPerson),
+		where: and(eq(projectMembers.project_id, tenant.project), isActivePerson),
 		by: [projectMembers.id],
 		keys: ({ id }) => [id],
 	});
@@ -66,8 +66,7 @@ async function tryInsert(tenant: Tenant, { user_uuid, level }: z.infer<typeof cr
 				and(
 					eq(members.organization_id, tenant.organization),
 					eq(users.uuid, user_uuid),
-					eq(users.is_active, true),
-					isPerson,
+					isActivePerson,
 				),
 			),
 		byUser(tenant, user_uuid),

@@ -4,7 +4,7 @@ import { OWNER } from "../../db/levels.ts";
 import { now } from "../../db/now.ts";
 import { domains } from "../../db/schema/domains.ts";
 import { isAdminLevel, members } from "../../db/schema/members.ts";
-import { isPerson, users } from "../../db/schema/users.ts";
+import { isActivePerson, users } from "../../db/schema/users.ts";
 import { configured, greeting, linkTo, send } from "../../outbound/mail.ts";
 
 /* Signing in without the provider that a domain enforces (docs/sign-on.md#break-glass). */
@@ -45,9 +45,8 @@ export async function tellOwners(
 				eq(members.organization_id, organizationOf(domain_id)),
 				isAdminLevel,
 				eq(members.level, OWNER),
-				eq(users.is_active, true),
+				isActivePerson,
 				eq(users.is_email_verified, true),
-				isPerson,
 			),
 		);
 	const text = `${email} signed in by mail and second factor, without the single sign-on that your organization requires, at ${now()}, from the IP address ${address ?? "(unknown)"}.`;

@@ -9,7 +9,7 @@ import { organizations } from "../../db/schema/organizations.ts";
 import { personalApiKeys } from "../../db/schema/personal_api_keys.ts";
 import { signIns } from "../../db/schema/sign_in.ts";
 import { twoFactors } from "../../db/schema/two_factor.ts";
-import { users } from "../../db/schema/users.ts";
+import { isActivePerson, users } from "../../db/schema/users.ts";
 import { connect } from "../../db/session.ts";
 import type { App } from "../../env.ts";
 import { invalid, throttled } from "../../http/errors.ts";
@@ -63,9 +63,7 @@ export async function findSignIn(c: Context<App>, token: string, given: Given = 
 				id: signIns.id,
 				method: signIns.method,
 				connection: signIns.connection,
-				is_open: sql`(${and(isOpen(), users.is_active, sql`not ${users.is_service_account}`)})`
-					.mapWith(Boolean)
-					.as("is_open"),
+				is_open: sql`(${and(isOpen(), isActivePerson)})`.mapWith(Boolean).as("is_open"),
 				attempts: sql<number>`${signIns.attempts}`.as("link_attempts"),
 				has_factor: signIns.has_factor,
 				sso: ssoOf(sql`${users.email}`, signIns.connection).as("sso"),

@@ -10,7 +10,7 @@ import { runBatch } from "../../db/client.ts";
 import { iso } from "../../db/now.ts";
 import { passkeys } from "../../db/schema/passkeys.ts";
 import { signInStates, signIns } from "../../db/schema/sign_in.ts";
-import { users } from "../../db/schema/users.ts";
+import { isActivePerson, users } from "../../db/schema/users.ts";
 import { connect } from "../../db/session.ts";
 import type { App } from "../../env.ts";
 import { ApiError } from "../../http/errors.ts";
@@ -90,7 +90,7 @@ async function tryToEnter(c: Context<App>, assertion: Assertion) {
 				},
 			})
 			.from(passkeys)
-			.innerJoin(users, and(eq(users.id, passkeys.user_id), maySignIn))
+			.innerJoin(users, and(eq(users.id, passkeys.user_id), isActivePerson))
 			.innerJoin(signInStates, isOpen)
 			.where(eq(passkeys.credential_id, credential_id)),
 	});
@@ -110,7 +110,7 @@ async function tryToEnter(c: Context<App>, assertion: Assertion) {
 			checks: [
 				assertThat(
 					db,
-					sql`${isStillUnused(use)} and exists (select 1 from ${users} where ${and(eq(users.id, row.user_id), maySignIn)})`,
+					sql`${isStillUnused(use)} and exists (select 1 from ${users} where ${and(eq(users.id, row.user_id), isActivePerson)})`,
 					"is_current",
 				),
 			],
@@ -129,6 +129,3 @@ async function tryToEnter(c: Context<App>, assertion: Assertion) {
 	);
 	return { token };
 }
-
-/** SQL condition on `users`: the user is a person who can sign in. */
-const maySignIn = sql`${users.is_active} and not ${users.is_service_account}`;

@@ -8,7 +8,7 @@ import { insertWhere, runBatch } from "../../db/client.ts";
 import { iso } from "../../db/now.ts";
 import { personalApiKeys } from "../../db/schema/personal_api_keys.ts";
 import { signIns } from "../../db/schema/sign_in.ts";
-import { users } from "../../db/schema/users.ts";
+import { isActivePerson, users } from "../../db/schema/users.ts";
 import type { App } from "../../env.ts";
 import { invalid } from "../../http/errors.ts";
 import { logWarning } from "../../lib/log.ts";
@@ -52,7 +52,7 @@ async function mail(env: Env, email: string) {
 	const token = newToken();
 	const at = Date.now();
 	const user_id = sql<number>`(select ${users.id} from ${users}
-		where ${users.email} = ${email} and ${users.is_active} and not ${users.is_service_account})`;
+		where ${users.email} = ${email} and ${isActivePerson})`;
 	const isMailed = eq(signIns.method, "mail");
 	const mails = sql`(select count(*) from ${signIns} where ${signIns.user_id} = ${user_id} and ${isMailed} and ${signIns.created_at} > ${iso(at - MAIL_WINDOW_MS)})`;
 	const sso = ssoOf(sql`${email}`);

@@ -3,7 +3,7 @@ import type { Context } from "hono";
 import { runBatch } from "../../db/client.ts";
 import { domains } from "../../db/schema/domains.ts";
 import { identities } from "../../db/schema/identities.ts";
-import { users } from "../../db/schema/users.ts";
+import { isActivePerson, users } from "../../db/schema/users.ts";
 import { connect } from "../../db/session.ts";
 import type { App } from "../../env.ts";
 import { domainOf } from "../domains/connections.ts";
@@ -36,9 +36,7 @@ const columns = {
 	id: users.id,
 	uuid: users.uuid,
 	email: users.email,
-	is_active: sql`(${users.is_active} and not ${users.is_service_account})`
-		.mapWith(Boolean)
-		.as("is_active_person"),
+	is_active: sql`${isActivePerson}`.mapWith(Boolean).as("is_active_person"),
 };
 
 export type Found = Awaited<ReturnType<typeof find>>;

@@ -2,7 +2,7 @@ import { and, eq } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
 import type { Tenant } from "../../access/tenant.ts";
 import { now } from "../../db/now.ts";
-import { isPerson, users } from "../../db/schema/users.ts";
+import { isActivePerson, users } from "../../db/schema/users.ts";
 import { configured, greeting, linkTo, send, singleLine } from "../../outbound/mail.ts";
 import { providerOf } from "../sign_in/rules.ts";
 
@@ -147,14 +147,7 @@ export async function mailChange(
 	const [user] = await drizzle(env.DB)
 		.select({ email: users.email, first_name: users.first_name })
 		.from(users)
-		.where(
-			and(
-				eq(users.id, user_id),
-				eq(users.is_active, true),
-				eq(users.is_email_verified, true),
-				isPerson,
-			),
-		);
+		.where(and(eq(users.id, user_id), isActivePerson, eq(users.is_email_verified, true)));
 	if (!user) return;
 	const { success } = await env.SIGN_INS.limit({ key: `${kind} of ${user_id}` });
 	if (!success) return;

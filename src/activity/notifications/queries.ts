@@ -6,7 +6,7 @@ import { inList } from "../../db/client.ts";
 import { members } from "../../db/schema/members.ts";
 import { alerts, notifications } from "../../db/schema/notifications.ts";
 import { organizations } from "../../db/schema/organizations.ts";
-import { isPerson, users } from "../../db/schema/users.ts";
+import { isActivePerson, users } from "../../db/schema/users.ts";
 import { doesNotExist, orNotFound } from "../../http/errors.ts";
 import type { Notifications, update as Update } from "./shape.ts";
 import { columnsOf, effective, TYPES } from "./types.ts";
@@ -66,8 +66,7 @@ const selectMembers = ({ db, organization }: Tenant, wanted: Subscriptions) =>
 		)
 		.where(
 			and(
-				eq(users.is_active, true),
-				isPerson,
+				isActivePerson,
 				inList(
 					users.uuid,
 					wanted.flatMap(({ recipients }) => (Array.isArray(recipients) ? recipients : [])),

@@ -5,7 +5,7 @@ import { ADMIN } from "../../db/levels.ts";
 import { members } from "../../db/schema/members.ts";
 import type { Recipients } from "../../db/schema/notifications.ts";
 import { projects } from "../../db/schema/projects.ts";
-import { isPerson, users } from "../../db/schema/users.ts";
+import { isActivePerson, users } from "../../db/schema/users.ts";
 import type { Event } from "./mails.ts";
 import { effective, type Type } from "./types.ts";
 
@@ -39,8 +39,7 @@ const selectPeople = (db: Database, organization_id: number, uuids: string[], ev
 		.where(
 			and(
 				eq(members.organization_id, organization_id),
-				eq(users.is_active, true),
-				isPerson,
+				isActivePerson,
 				or(gte(members.level, ADMIN), inList(users.uuid, uuids)),
 			),
 		);

@@ -1,4 +1,4 @@
-import { eq } from "drizzle-orm";
+import { eq, sql } from "drizzle-orm";
 import { integer, sqliteTable, text } from "drizzle-orm/sqlite-core";
 import { v7 } from "uuid";
 import { boolean, created_at } from "./columns.ts";
@@ -40,3 +40,6 @@ export const users = sqliteTable("users", {
 
 /** WHERE clause: a person, not a service account (docs/organizations.md#service-accounts). */
 export const isPerson = eq(users.is_service_account, false);
+
+/** WHERE clause: a person who isn't deactivated. */
+export const isActivePerson = sql`(${users.is_active} and not ${users.is_service_account})`;
