@@ -3,9 +3,9 @@
  * public/operations.json, and from these the code of the client and the command line. None of it is
  * tracked; docs/contract.txt is (scripts/contract.ts).
  */
-import { readdirSync, readFileSync, statSync, utimesSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import peggy from "peggy";
-import { write } from "./files.ts";
+import { buildOutdated, write } from "./files.ts";
 import { run } from "./run.ts";
 
 const root = `${import.meta.dirname}/..`;
@@ -32,18 +32,7 @@ const BUILT = [
 	"public/operations.json",
 	"packages/client/src/generated.ts",
 	"packages/cli/src/generated.ts",
-].map((path) => `${root}/${path}`);
-
-/** When a file was last changed, or the newest file in a folder; 0 if there is none. */
-function changedAt(path: string): number {
-	const found = statSync(path, { throwIfNoEntry: false });
-	if (!found?.isDirectory()) return found?.mtimeMs ?? 0;
-	// The time of the folder itself shows that a file was removed.
-	return readdirSync(path).reduce(
-		(newest, name) => Math.max(newest, changedAt(`${path}/${name}`)),
-		found.mtimeMs,
-	);
-}
+];
 
 /** Builds the parser, which the code of the API imports. It is only written if it differs. */
 function buildParser() {
@@ -52,21 +41,17 @@ function buildParser() {
 }
 
 function build() {
-	const start = new Date();
 	// The document comes first, because the others read it.
 	for (const name of ["openapi", "client", "cli"]) run("node", `${root}/scripts/${name}.ts`);
-	// Unchanged files aren't written, but they are as new as the sources.
-	for (const path of BUILT) utimesSync(path, start, start);
 }
 
 /**
- * Builds the files if a source is newer, or `always`. It takes seconds, because it loads all of the
+ * Builds the files if they are outdated, or `always`. It takes seconds, because it loads all of the
  * service.
  */
 export function buildApi(always = false) {
 	buildParser();
-	const sources = Math.max(...SOURCES.map((path) => changedAt(`${root}/${path}`)));
-	if (always || sources > Math.min(...BUILT.map(changedAt))) build();
+	buildOutdated(BUILT, SOURCES, build, always);
 }
 
 if (import.meta.main) buildApi(process.argv.includes("--always"));

@@ -20,13 +20,10 @@ import {
 } from "./docs/layout.ts";
 import { readPages } from "./docs/pages.ts";
 import { referencePages } from "./docs/reference.ts";
-import { write } from "./files.ts";
+import { buildOutdated, write } from "./files.ts";
 
 const root = `${import.meta.dirname}/..`;
 const target = `${root}/public`;
-
-/** The folders of `public/`. */
-const BUILT = ["docs", "console", "compiler", "mcp", "passkeys", "saml"];
 
 /** File contents, by path below `public/`. */
 type Files = Map<string, string>;
@@ -145,15 +142,34 @@ function addWorkers(files: Files) {
 	}
 }
 
-/** Builds missing and outdated files, and removes files that are no longer part of the site. */
-export function buildAssets() {
-	buildApi();
+/** What the files are made from. */
+const SOURCES = [
+	"README.md",
+	"docs",
+	"packages/client/src",
+	"packages/console/src",
+	"scripts",
+	"src",
+	"public/openapi.json",
+	"package.json",
+	"package-lock.json",
+];
+
+/** A file of each folder. */
+const BUILT = [
+	"public/docs/index.html",
+	"public/console/index.html",
+	...Object.keys(WORKERS).map((name) => `public/${name}/worker.js`),
+];
+
+/** Writes files that have changed, and removes those that are no longer part of the site. */
+function build() {
 	const files: Files = new Map();
 	addPages(files);
 	addConsole(files);
 	addWorkers(files);
 	for (const [name, text] of files) write(`public/${name}`, text);
-	for (const folder of BUILT)
+	for (const folder of ["docs", "console", ...Object.keys(WORKERS)])
 		for (const entry of readdirSync(`${target}/${folder}`, {
 			recursive: true,
 			withFileTypes: true,
@@ -161,7 +177,12 @@ export function buildAssets() {
 			const file = join(entry.parentPath, entry.name);
 			if (entry.isFile() && !files.has(relative(target, file))) rmSync(file, { force: true });
 		}
-	return files;
 }
 
-if (import.meta.main) buildAssets();
+/** Builds the files if they are outdated, or `always`. */
+export function buildAssets(always = false) {
+	buildApi(always);
+	buildOutdated(BUILT, SOURCES, build, always);
+}
+
+if (import.meta.main) buildAssets(true);

@@ -1,6 +1,15 @@
 import { execFileSync } from "node:child_process";
 import { randomUUID } from "node:crypto";
-import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import {
+	existsSync,
+	mkdirSync,
+	readdirSync,
+	readFileSync,
+	renameSync,
+	statSync,
+	utimesSync,
+	writeFileSync,
+} from "node:fs";
 import { dirname } from "node:path";
 
 const root = `${import.meta.dirname}/..`;
@@ -25,4 +34,34 @@ export function write(path: string, text: string) {
 	const draft = `${root}/.wrangler/${randomUUID()}`;
 	writeFileSync(draft, text);
 	renameSync(draft, file);
+}
+
+/** When a file was last changed, or the newest file in a folder; 0 if there is none. */
+function changedAt(path: string): number {
+	const found = statSync(path, { throwIfNoEntry: false });
+	if (!found?.isDirectory()) return found?.mtimeMs ?? 0;
+	// The time of the folder itself shows that a file was removed.
+	return readdirSync(path).reduce(
+		(newest, name) => Math.max(newest, changedAt(`${path}/${name}`)),
+		found.mtimeMs,
+	);
+}
+
+/**
+ * Runs `build` if a file that it makes is missing or older than a source, or `always`. Paths are
+ * those in the repository.
+ */
+export function buildOutdated(
+	made: string[],
+	sources: string[],
+	build: () => void,
+	always: boolean,
+) {
+	const files = made.map((path) => `${root}/${path}`);
+	const newest = Math.max(...sources.map((path) => changedAt(`${root}/${path}`)));
+	if (!always && newest <= Math.min(...files.map(changedAt))) return;
+	const start = new Date();
+	build();
+	// Unchanged files aren't written, but they are as new as the sources.
+	for (const file of files) utimesSync(file, start, start);
 }
