@@ -3,6 +3,7 @@ import { env } from "cloudflare:workers";
 import { afterAll, expect } from "vitest";
 import { wrongCounters } from "./counters.ts";
 import "./background.ts";
+import "./modules.ts";
 import "./time.ts";
 
 // The runtime unloads storage that hasn't been used for ten seconds, and `reset` skips unloaded
