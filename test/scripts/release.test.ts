@@ -74,29 +74,36 @@ console.log(typeof tenantry.members.list, typeof verifyWebhook);
 		expect(execute(process.execPath, "--no-require-module", "b.cjs")).toBe("function function\n");
 	});
 
-	test.each([
-		["node16", "node16", "mts", "tenantry-client"],
-		["node16", "node16", "cts", "tenantry-client"],
+	const IN_NODE = [
+		["types.mts", "tenantry-client"],
+		["types.cts", "tenantry-client"],
 		// The folder's package.json has no type, so this is a CommonJS project.
-		["node16", "node16", "ts", "tenantry-client"],
-		["bundler", "esnext", "ts", "tenantry-client"],
-		["node16", "node16", "ts", "./node_modules/tenantry-client"],
-	])("have types for the resolution %s (%s, .%s, %s)", (resolution, module, extension, name) => {
-		const source = `import { type Member, Tenantry } from "${name}";
+		["types.ts", "tenantry-client"],
+		["folder.ts", "./node_modules/tenantry-client"],
+	] as const;
+
+	test.each([
+		["node16", "node16", IN_NODE],
+		["bundler", "esnext", [["types.ts", "tenantry-client"]] as const],
+	])("have types for the resolution %s", (resolution, module, files) => {
+		for (const [file, name] of files)
+			writeFileSync(
+				`${folder}/${file}`,
+				`import { type Member, Tenantry } from "${name}";
 export async function levels(tenantry: Tenantry): Promise<Member["level"][]> {
 	// @ts-expect-error this resource doesn't exist
 	tenantry.memberz;
 	const { results } = await tenantry.members.list({ organization: "@current" });
 	return results.map(({ level }) => level satisfies 1 | 8 | 15);
 }
-`;
-		writeFileSync(`${folder}/types.${extension}`, source);
+`,
+			);
 		expect(
 			execute(
 				`${root}/node_modules/.bin/tsc`,
 				...["--noEmit", "--strict", "--target", "es2022", "--lib", "es2024,dom,dom.asynciterable"],
 				...["--types", "", "--module", module, "--moduleResolution", resolution],
-				`types.${extension}`,
+				...files.map(([file]) => file),
 			),
 		).toBe("");
 	});

@@ -153,14 +153,14 @@ const formats = [
 	{ file_format: "Parquet", compression: "zstd", suffix: "parquet" },
 ];
 
-/**
- * The formats for a kind of bucket: all for S3, where runs also crash, and one of each kind for R2.
- */
-const formatsOf = (name: string) =>
-	formats.filter(
-		({ suffix, compression }) =>
-			name === "S3" || ["jsonl", "csv.gz"].includes(suffix) || compression === "snappy",
-	);
+/** One of each kind: text as it is and with each compression, and Parquet. */
+const kinds = formats.filter(
+	({ suffix, compression }) =>
+		["jsonl", "csv.gz", "jsonl.zst"].includes(suffix) || compression === "snappy",
+);
+
+/** The formats for a kind of bucket: all for S3, where runs also crash. */
+const formatsOf = (name: string) => (name === "S3" ? formats : kinds);
 
 const window = "2024-02-29T12:00:00.000Z-2024-02-29T13:00:00.000Z";
 
@@ -190,8 +190,11 @@ describe.each(Object.entries(buckets))("%s", (name, bucket) => {
 			expect(keys).toEqual(n === 0 ? [] : [key]);
 			if (n > 0) await verify([await bucket.read(key)], suffix, n);
 		});
+	});
 
-		test(`holds ${MANY} rows in several parts, whatever crashes`, async () => {
+	test.each(kinds)(
+		`$file_format, $compression holds ${MANY} rows in several parts, whatever crashes`,
+		async ({ suffix, ...config }) => {
 			const prefix = crypto.randomUUID();
 			const destination = bucket.destination({ ...config, prefix });
 			const ran = await run(destination, job(), MANY, {
@@ -204,8 +207,8 @@ describe.each(Object.entries(buckets))("%s", (name, bucket) => {
 			const file = await bucket.read(key);
 			expect(file.length).toBeGreaterThan(5 * 2 ** 20);
 			await verify([file], suffix, MANY);
-		});
-	});
+		},
+	);
 
 	test.each(["JSONLines", "Parquet"])(
 		"an aborted run in %s leaves no upload and no object",
