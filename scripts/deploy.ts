@@ -73,7 +73,7 @@ function isDeployed() {
 	return databases.some(({ name }) => name === database);
 }
 
-buildAssets(true);
+buildAssets();
 const { script } = bundle(`${root}/dist`, { env: environment });
 if (rest.includes("--dry-run")) deploy();
 else if (isDeployed()) {
