@@ -1,7 +1,7 @@
 import { and, eq, type SQL, sql } from "drizzle-orm";
 import type * as z from "zod";
 import type { Tenant } from "../../access/tenant.ts";
-import { entryOf, readLog } from "../../db/log.ts";
+import { entryOf, readLog } from "../../db/log_page.ts";
 import { batchExportRuns, type LEVELS } from "../../db/schema/batch_exports.ts";
 import type { StoredEntry } from "../../db/schema/log.ts";
 import { orNotFound } from "../../http/errors.ts";

@@ -1,7 +1,7 @@
 import type * as z from "zod";
 import type { Tenant } from "../../access/tenant.ts";
 import { rowId } from "../../db/client.ts";
-import { entryOf, readLog } from "../../db/log.ts";
+import { entryOf, readLog } from "../../db/log_page.ts";
 import type { StoredEntry } from "../../db/schema/log.ts";
 import { pluginConfigs } from "../../db/schema/plugin_configs.ts";
 import { orNotFound } from "../../http/errors.ts";
