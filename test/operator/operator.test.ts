@@ -8,6 +8,7 @@ import { organizations } from "../../src/db/schema/organizations.ts";
 import { personalApiKeys } from "../../src/db/schema/personal_api_keys.ts";
 import { users } from "../../src/db/schema/users.ts";
 import { Operator } from "../../src/operator/entrypoint.ts";
+import { verify } from "../accounts/sign_in/support.ts";
 import { stopClock } from "../support/time.ts";
 import { codeOf } from "../support/totp.ts";
 import { call, db, join, keyFor, world } from "../support/world.ts";
@@ -116,6 +117,7 @@ test("a second factor that is reset is gone with its recovery codes, which each 
 				...(code && { body: { code } }),
 			},
 		);
+	await verify(member);
 	const { secret } = (await factor("/begin")).body;
 	expect((await factor("/confirm", await codeOf(secret))).status).toBe(200);
 	expect(await operate("user reset-two-factor", { email: member.email })).toEqual({

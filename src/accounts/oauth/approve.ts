@@ -96,7 +96,7 @@ export async function store(
 		throw invalid("scopes", "The app doesn't ask for all of these scopes.");
 	const approval = {
 		...{ client_id: client.client_id, client_name: client.name, audience },
-		...{ ...proof, ...access, ends_at },
+		...{ ...proof, ...access, ends_at, approved_with: tenant.key.hash },
 	};
 	const { user_id } = tenant.key;
 	const isAllowed = isWithinRules(

@@ -25,7 +25,14 @@ import { accessExpiry, newRefreshToken, refreshExpiry } from "./tokens.ts";
 /** How many grants a user can have. Another one ends the oldest. */
 const MAX_GRANTS = 50;
 
-type Code = typeof oauthCodes.$inferSelect;
+type Code = typeof oauthCodes.$inferSelect & { is_approved: boolean };
+
+/**
+ * SQL condition: the key that a code was approved with still exists. If it was revoked, perhaps
+ * because somebody else had it, the code is worth nothing.
+ */
+const isApproved = sql`exists (select 1 from ${personalApiKeys}
+	where ${personalApiKeys.hash} = ${oauthCodes.approval} ->> 'approved_with')`;
 
 export const invalidCode = () =>
 	new OauthError(
@@ -36,7 +43,10 @@ export const invalidCode = () =>
 /** Selects a code of an active person, and the person's grants. */
 export const selectCode = (db: Database, hash: string) => ({
 	codes: db
-		.select(getTableColumns(oauthCodes))
+		.select({
+			...getTableColumns(oauthCodes),
+			is_approved: sql`${isApproved}`.mapWith(Boolean).as("is_approved"),
+		})
 		.from(oauthCodes)
 		.innerJoin(users, and(eq(users.id, oauthCodes.user_id), eq(users.is_active, true)))
 		.where(eq(oauthCodes.hash, hash)),
@@ -68,7 +78,8 @@ export const exchange = (c: Context<App>, form: Form) =>
 export async function useCode(c: Context<App>, db: Connected, code: Code, grants: Grant[]) {
 	const made = grants.find(({ id }) => id === code.key_id);
 	if (made) await endReused(c, db, made, "code_reused");
-	if (code.key_id !== null || code.expires_at <= now()) throw await countFailure(c, invalidCode());
+	if (code.key_id !== null || code.expires_at <= now() || !code.is_approved)
+		throw await countFailure(c, invalidCode());
 	return write(c, db, code, grants.slice(0, Math.max(0, grants.length - MAX_GRANTS + 1)));
 }
 
@@ -105,6 +116,7 @@ async function write(
 		eq(oauthCodes.hash, hash),
 		isNull(oauthCodes.key_id),
 		gt(oauthCodes.expires_at, now()),
+		isApproved,
 	);
 	const removedIds = removed.map((grant) => grant.id);
 	const write = {

@@ -1,4 +1,5 @@
 import { describe, type OpenApi } from "../../http/openapi.ts";
+import { PROVE_ADDRESS } from "../two_factor/openapi.ts";
 import { OptionalProof } from "../two_factor/shape.ts";
 import type passkeys from "./routes.ts";
 import { create, NewPasskey, Passkey, update } from "./shape.ts";
@@ -15,8 +16,6 @@ const ATTEMPTS =
 
 const MAY_NOT =
 	"You already have 20 passkeys, or the operator hasn't set `APP_URL`, the site that passkeys belong to.";
-
-const PROVE_ADDRESS = "You haven't proved your email address yet: sign in with a link by mail.";
 
 const WRONG_CODE = "The code is wrong, or was used before.";
 

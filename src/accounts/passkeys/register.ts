@@ -13,6 +13,7 @@ import { assertMayGrant } from "../personal_api_keys/grants.ts";
 import * as sessions from "../personal_api_keys/sessions.ts";
 import {
 	announce,
+	assertProved,
 	entriesOf,
 	otherSessions,
 	type Row,
@@ -66,16 +67,10 @@ const GRANTS = {
 };
 
 /** @throws 403 or 400 if the caller may not register a passkey (docs/keys.md#passkeys) */
-async function assertMayRegister(tenant: Tenant, { is_email_verified, passkeys }: Row) {
+async function assertMayRegister(tenant: Tenant, row: Row) {
 	await assertMayGrant(tenant, GRANTS);
-	// Passkeys of somebody who isn't the owner of the address must not outlast the proof of it.
-	if (!is_email_verified)
-		throw invalid(
-			null,
-			"Prove your email address first: sign in with a link by mail.",
-			"verification_required",
-		);
-	if (passkeys.length >= MAX_PASSKEYS)
+	assertProved(row);
+	if (row.passkeys.length >= MAX_PASSKEYS)
 		throw invalid(null, `A user can have at most ${MAX_PASSKEYS} passkeys.`);
 }
 

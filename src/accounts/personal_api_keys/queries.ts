@@ -198,6 +198,19 @@ async function checkLockout(tenant: Tenant, id: string, allowed_ips: string[] | 
 		);
 }
 
+/** SQL condition: the key still has the access that was checked. */
+const isChecked = (tenant: Tenant, owner: Owner, row: typeof personalApiKeys.$inferSelect) =>
+	and(
+		byId(tenant, owner, row.id),
+		isUnchanged(personalApiKeys, row, [
+			"scopes",
+			"scoped_organizations",
+			"scoped_projects",
+			"allowed_ips",
+			"expires_at",
+		]),
+	);
+
 export const update = (tenant: Tenant, owner: Owner, id: string, given: z.infer<typeof Update>) =>
 	retry(async () => {
 		const { attr, body } = fieldsOf(given, owner);
@@ -226,7 +239,7 @@ export const update = (tenant: Tenant, owner: Owner, id: string, given: z.infer<
 					tenant.db,
 					personalApiKeys,
 					// An organization may have a new rule.
-					and(byId(tenant, owner, row.id), isWithinRules(tenant, owner, granted)),
+					and(isChecked(tenant, owner, row), isWithinRules(tenant, owner, granted)),
 				),
 			],
 			changes: [
@@ -270,17 +283,9 @@ async function tryRoll(tenant: Tenant, owner: Owner, id: string) {
 	await assertMayGrant(tenant, row);
 	checkRules(row.expires_at, rules);
 	const { value, columns } = await newKey();
-	// The key that `assertMayGrant` checked.
 	const unchanged = and(
-		byId(tenant, owner, row.id),
-		isUnchanged(personalApiKeys, row, [
-			"hash",
-			"scopes",
-			"scoped_organizations",
-			"scoped_projects",
-			"allowed_ips",
-			"expires_at",
-		]),
+		isChecked(tenant, owner, row),
+		isUnchanged(personalApiKeys, row, ["hash"]),
 		isWithinRules(tenant, owner, row),
 	);
 	const after = await tenant.write({

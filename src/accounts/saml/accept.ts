@@ -2,6 +2,7 @@ import type { Context } from "hono";
 import * as z from "zod";
 import type { App } from "../../env.ts";
 import { bytesOf } from "../../http/body.ts";
+import { email as Email } from "../../http/fields.ts";
 import { fail } from "../sso/finish.ts";
 import { checkRate } from "../sso/limit.ts";
 import { expired, SignInError } from "../sso/problems.ts";
@@ -35,17 +36,17 @@ async function verify(
 	const verdict = await inIsolate(c.env, (saml) => saml.verify(parties, response));
 	if (verdict.rejected) throw new SignInError(verdict.rejected.code, verdict.rejected.message);
 	const { id, expires, in_response_to, ...said } = verdict;
-	const { email } = said;
+	const { data: email } = Email().safeParse(said.email);
 	if (in_response_to === null && !isIdpInitiated)
 		throw new SignInError(
 			"not_started_here",
 			"The provider started the sign-in, which the domain doesn't allow.",
-			{ email },
+			{ email: said.email },
 		);
-	if (!email.includes("@"))
-		throw new SignInError("email_missing", "The assertion has no email address.");
+	if (email === undefined)
+		throw new SignInError("email_missing", "The assertion has no valid email address.");
 	const { connection, domain_id } = started;
-	const who = { connection, domain_id, is_email_verified: true, ...said };
+	const who = { connection, domain_id, is_email_verified: true, ...said, email };
 	const token = await finishLater(
 		c,
 		in_response_to && tokenOf(in_response_to),

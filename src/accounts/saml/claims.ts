@@ -62,7 +62,7 @@ export function toClaims({ name, attributes, contexts }: Assertion) {
 	for (const [name, texts] of shown) claims[name] = texts.join(", ").slice(0, MAX_SHOWN_CHARACTERS);
 	return {
 		subject: `${name.format} ${name.value}`,
-		email: (first(EMAIL) ?? name.value).toLowerCase(),
+		email: first(EMAIL) ?? name.value,
 		first_name: first(FIRST_NAME) ?? "",
 		last_name: first(LAST_NAME) ?? "",
 		has_factor: methods.some((method) => FACTORS.has(method)),

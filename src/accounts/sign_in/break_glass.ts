@@ -27,13 +27,17 @@ export const brokenGlass = ({ id, uuid, email }: User, domain_id: string) => ({
 
 /**
  * Mails the owners of the domain's organization.
+ * @param method as in `Session`: by mail or with a passkey
  * @param address the IP address of the request; undefined if it is unknown
  */
 export async function tellOwners(
 	env: Env,
 	{ email }: User,
-	domain_id: string,
-	address: string | undefined,
+	{
+		domain_id,
+		method,
+		address,
+	}: { domain_id: string; method: string; address: string | undefined },
 ) {
 	if (!configured(env)) return;
 	const owners = await drizzle(env.DB)
@@ -49,7 +53,8 @@ export async function tellOwners(
 				eq(users.is_email_verified, true),
 			),
 		);
-	const text = `${email} signed in by mail and second factor, without the single sign-on that your organization requires, at ${now()}, from the IP address ${address ?? "(unknown)"}.`;
+	const how = method === "passkey" ? "with a passkey" : "by mail and second factor";
+	const text = `${email} signed in ${how}, without the single sign-on that your organization requires, at ${now()}, from the IP address ${address ?? "(unknown)"}.`;
 	for (const owner of owners)
 		await send(env, {
 			to: owner.email,

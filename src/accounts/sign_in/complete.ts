@@ -78,8 +78,9 @@ async function write(
 		cache(c.env, row.hash, toRecord(row)),
 		...[...removed, ...(replaced ? [replaced] : [])].map(({ hash }) => evict(c.env, hash)),
 	]);
-	const { broken_glass } = signIn.link;
-	if (broken_glass) c.executionCtx.waitUntil(tellOwners(c.env, user, broken_glass, addressOf(c)));
+	const { broken_glass: domain_id, method } = signIn.link;
+	if (domain_id)
+		c.executionCtx.waitUntil(tellOwners(c.env, user, { domain_id, method, address: addressOf(c) }));
 	if (recovery_codes)
 		c.executionCtx.waitUntil(mailChange(c.env, user.id, factorEnabled, addressOf(c)));
 	setKey(c, value, row.max_minutes * 60);

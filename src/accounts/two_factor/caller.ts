@@ -53,6 +53,20 @@ export function assertPerson({ caller }: Tenant) {
 		throw forbidden("A service account has no second factor: it doesn't sign in.");
 }
 
+/**
+ * A factor that somebody set up who isn't the owner of the address must not outlast the proof of
+ * it, or keep the owner from signing in.
+ * @throws 400 if the user's address isn't proved
+ */
+export function assertProved({ is_email_verified }: Row) {
+	if (!is_email_verified)
+		throw invalid(
+			null,
+			"Prove your email address first: sign in with a link by mail.",
+			"verification_required",
+		);
+}
+
 /** @throws 400 because the last factor can't be removed */
 export const factorIsRequired = () =>
 	invalid(null, "An organization that you belong to requires a second factor.");

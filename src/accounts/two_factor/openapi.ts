@@ -4,6 +4,9 @@ import { Code, OptionalProof, TwoFactor, TwoFactorSetup, TwoFactorWithCodes } fr
 
 const WRONG = "The code is wrong, or was used before.";
 
+export const PROVE_ADDRESS =
+	"You haven't proved your email address yet: sign in with a link by mail.";
+
 const WRONG_PASSKEY = "The passkey isn't yours, or its signature or challenge isn't valid.";
 
 const ATTEMPTS =
@@ -30,6 +33,7 @@ export default {
 				invalid_passkey: WRONG_PASSKEY,
 				invalid_input: "Your authenticator app is enabled already.",
 				two_factor_required: "You have passkeys, and the body has no proof.",
+				verification_required: PROVE_ADDRESS,
 			},
 		},
 		"POST /confirm": {

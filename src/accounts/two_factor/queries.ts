@@ -12,6 +12,7 @@ import * as sessions from "../personal_api_keys/sessions.ts";
 import { codesReplaced, factorDisabled, factorEnabled, tellCaller } from "../users/mails.ts";
 import {
 	announce,
+	assertProved,
 	entriesOf,
 	factorIsRequired,
 	otherSessions,
@@ -84,6 +85,7 @@ export const begin = (tenant: Tenant, uuid: string, given: Given) =>
 		const { row, proof } = await readAndProve(tenant, uuid, given, {
 			check: (row) => {
 				assertDisabled(row);
+				assertProved(row);
 				if (hasFactor(row) && !isGiven(given)) throw proofRequired();
 			},
 		});

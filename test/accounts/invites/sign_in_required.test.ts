@@ -89,11 +89,11 @@ test("another user's key doesn't accept it either", async () => {
 test("a second factor, or single sign-on, that begins while the invite is accepted counts", async () => {
 	const [user, member] = [await person(), await inDomain(await world())];
 	const cases = [
-		[user, () => addFactor(user)],
-		[member, member.enforceSso],
+		[user, verify, () => addFactor(user)],
+		[member, unproved, member.enforceSso],
 	] as const;
-	for (const [{ id, email }, begin] of cases) {
-		await unproved({ id });
+	for (const [{ id, email }, prepare, begin] of cases) {
+		await prepare({ id });
 		const { home, token } = await invited(email);
 		expect(await accept(token, { env: racing(begin) })).toMatchObject(required);
 		expect(await keysOf({ id })).toHaveLength(1);

@@ -11,7 +11,7 @@ import { oauthCodes, oauthDeviceRequests } from "../../../src/db/schema/oauth.ts
 import { personalApiKeys } from "../../../src/db/schema/personal_api_keys.ts";
 import { users } from "../../../src/db/schema/users.ts";
 import { eventually, exhaust, stopClock } from "../../support/time.ts";
-import { call, db, keyFor, serviceAccount, withBatch, world } from "../../support/world.ts";
+import { call, db, keyFor, racing, serviceAccount, withBatch, world } from "../../support/world.ts";
 import {
 	API,
 	codeFor,
@@ -106,6 +106,28 @@ test("a device gets what the person allowed, and its tokens are refreshed like o
 	expect(await refresh(device.client_id, token)).toMatchObject({ scope: "project:read" });
 	const events = await home.here("GET", "/events?types=oauth_grant.created");
 	expect(events.body.results).toMatchObject([{ data: { name: "Notes" } }]);
+});
+
+test("a code gives nothing once the key that allowed it is revoked, also at the last moment", async () => {
+	const home = await world();
+	const key = await keyFor(home.owner.id);
+	const isKey = eq(personalApiKeys.hash, await digest(key));
+	const revoke = async () => {
+		await db.delete(personalApiKeys).where(isKey);
+	};
+	const device = await start();
+	expect((await approve({ key }, device.user_code)).status).toBe(204);
+	const { device_code, client_id } = device;
+	const form = { grant_type: DEVICE_GRANT, device_code, client_id };
+	const late = await app.fetch(
+		new Request(new URL("/oauth/token", API), { method: "POST", body: new URLSearchParams(form) }),
+		{ ...env, ...racing(revoke) },
+		createExecutionContext(),
+	);
+	expect(await late.json()).toMatchObject({ error: "invalid_grant" });
+	await expect(poll(device)).rejects.toMatchObject(fails("invalid_grant"));
+	const grants = db.select().from(personalApiKeys).where(eq(personalApiKeys.client_id, client_id));
+	expect(await grants).toEqual([]);
 });
 
 test("the command line needs no document, and its name can't be taken", async () => {

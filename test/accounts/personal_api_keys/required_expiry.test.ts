@@ -82,6 +82,20 @@ describe("where keys must expire", () => {
 		expect(rolled.body).toMatchObject({ label: "y", expires_at });
 	});
 
+	test("two changes of a key, each allowed alone, don't let it reach the organization forever", async () => {
+		const { ask, make } = await strict();
+		const other = (await ask("POST", "/api/organizations", { body: { name: "Other" } })).body;
+		const { id } = (await make({ scoped_organizations: [other.id], expires_at })).body;
+		const unlimited = { body: { expires_at: null } };
+		const change = async () =>
+			expect((await ask("PATCH", `${path}/${id}`, unlimited)).status).toBe(200);
+		const widened = await ask("PATCH", `${path}/${id}`, {
+			body: { scoped_organizations: [] },
+			env: racing(change),
+		});
+		expect(widened).toMatchObject(required("Strict"));
+	});
+
 	test("a key can leave the organization instead", async () => {
 		const { ask, owner } = await strict();
 		const other = (await ask("POST", "/api/organizations", { body: { name: "Other" } })).body;

@@ -230,9 +230,24 @@ describe("a response", () => {
 			expect(await signIn(home, { change: { email } })).toBe(problem("wrong_domain"));
 	});
 
-	test("without an address is rejected", async () => {
+	test("without a valid address is rejected", async () => {
 		const home = await connected();
-		expect(await signIn(home, { change: { email: "ada" } })).toBe(problem("email_missing"));
+		// Unicode's lower case of the Kelvin sign is "k". The part before the second @ is no domain.
+		for (const email of ["ada", `\u212Aate@${home.domain}`, `x@example.com@${home.domain}`])
+			expect([email, await signIn(home, { change: { email } })]).toEqual([
+				email,
+				problem("email_missing"),
+			]);
+	});
+
+	test("in capital letters is about the same address", async () => {
+		const home = await connected();
+		expect(await signIn(home, { change: { email: `ADA@${home.domain}` } })).toMatch(succeeds);
+		const found = await db
+			.select()
+			.from(users)
+			.where(eq(users.email, `ada@${home.domain}`));
+		expect(found).toHaveLength(1);
 	});
 
 	test("of a domain that isn't verified any more is rejected", async () => {

@@ -73,6 +73,18 @@ test("a named member signs in by mail and second factor, and the owners learn ab
 	expect(mail?.text).toContain("from the IP address 203.0.113.7");
 });
 
+test("a named member signs in with a passkey, and the owners learn how", async () => {
+	const { saved } = await home();
+	const token = await linkFor(saved);
+	await db
+		.update(signIns)
+		.set({ method: "passkey", has_factor: true })
+		.where(eq(signIns.token_hash, await digest(token)));
+	const mails = outbox();
+	expect((await complete({ token }, { env: mails.env })).status).toBe(200);
+	expect(mails.take()[0]?.text).toContain(`${saved.email} signed in with a passkey`);
+});
+
 test("nobody else of the domain signs in by mail, with a second factor or without", async () => {
 	const { saved, domain } = await home();
 	const other = await withFactor();

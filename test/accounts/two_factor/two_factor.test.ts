@@ -23,6 +23,7 @@ import {
 	serviceAccount,
 	world,
 } from "../../support/world.ts";
+import { verify } from "../sign_in/support.ts";
 
 const PATH = "/api/users/@me/two_factor";
 
@@ -38,9 +39,16 @@ const nextCode = () => vi.setSystemTime(Date.now() + 30_000);
 const post = ({ ask }: Pick<Home, "ask">, action: string, code?: string, options: object = {}) =>
 	ask("POST", `${PATH}/${action}`, { ...(code !== undefined && { body: { code } }), ...options });
 
+/** A tenant whose owner has proved their email address. */
+async function proved() {
+	const home = await world();
+	await verify(home.owner);
+	return home;
+}
+
 /** A tenant whose owner has a second factor. */
 async function enabled() {
-	const home = await world();
+	const home = await proved();
 	const { secret } = (await post(home, "begin")).body;
 	const { status, body } = await post(home, "confirm", await codeOf(secret));
 	expect(status).toBe(200);
@@ -58,7 +66,7 @@ const enforce = ({ id }: Pick<Home, "id">) =>
 	db.update(organizations).set({ enforce_2fa: true }).where(eq(organizations.uuid, id));
 
 test("a person sets up a second factor with a code of the app, and sees the recovery codes once", async () => {
-	const home = await world();
+	const home = await proved();
 	const none = {
 		is_enabled: false,
 		enabled_at: null,
@@ -114,7 +122,7 @@ test("the secret is encrypted at rest, and recovery codes are stored as digests"
 });
 
 test("beginning again replaces the secret, but not one that is enabled", async () => {
-	const home = await world();
+	const home = await proved();
 	const first = (await post(home, "begin")).body.secret;
 	const second = (await post(home, "begin")).body.secret;
 	expect(await post(home, "confirm", await codeOf(first))).toMatchObject(
@@ -131,7 +139,7 @@ test("beginning again replaces the secret, but not one that is enabled", async (
 });
 
 test("a secret that is begun while another request enables the earlier one is rejected", async () => {
-	const home = await world();
+	const home = await proved();
 	const { secret } = (await post(home, "begin")).body;
 	const confirm = async () => {
 		expect((await post(home, "confirm", await codeOf(secret))).status).toBe(200);
@@ -143,7 +151,7 @@ test("a secret that is begun while another request enables the earlier one is re
 });
 
 test("one of several parallel confirmations enables the second factor, and its codes work", async () => {
-	const home = await world();
+	const home = await proved();
 	const { secret } = (await post(home, "begin")).body;
 	const code = await codeOf(secret);
 	const answers = await Promise.all(Array.from({ length: 5 }, () => post(home, "confirm", code)));
@@ -272,6 +280,13 @@ test("it can't be disabled while an organization requires it, also if that begin
 	expect((await disable()).status).toBe(200);
 });
 
+test("none can be set up before the email address is proved, so nobody keeps its owner out", async () => {
+	const home = await world();
+	expect(await post(home, "begin")).toMatchObject(rejected(null, "verification_required"));
+	await verify(home.owner);
+	expect((await post(home, "begin")).status).toBe(200);
+});
+
 test("a person has no access to the second factor of others", async () => {
 	const home = await enabled();
 	const other = await person();
@@ -329,7 +344,7 @@ test("each step is in the activity log, without secrets", async () => {
 });
 
 test("with an Idempotency-Key, the secret and the recovery codes are repeated, and sealed at rest", async () => {
-	const home = await world();
+	const home = await proved();
 	const once = () => ({ headers: { "idempotency-key": v7() } });
 	const [one, two] = [once(), once()];
 	const begun = await post(home, "begin", undefined, one);
