@@ -45,6 +45,7 @@ async function walk(source: Source, selected: Selection) {
 		const page = await source.page(selected, after);
 		expect(await source.page(selected, after)).toEqual(page);
 		pages.push(page.rows);
+		expect(page.next).not.toEqual(after ?? []);
 		after = page.next;
 	} while (after);
 	const rows = pages.flat();
@@ -351,6 +352,22 @@ describe.each(sources)("$name", ({ source, ready }) => {
 		for (const page of pages) if (page.length > 1) expect(bytes(page)).toBeLessThan(2 ** 19 * 1.1);
 		expect(pages.length).toBeLessThan(50);
 	});
+
+	test.each([1, 400_000, 480_000, 523_000, 530_000, 900_000])(
+		"a row of %i bytes is read, alone and before others",
+		async (size) => {
+			const properties = JSON.stringify({ text: "x".repeat(size) });
+			for (const n of [1, 2]) {
+				const team_id = team();
+				const at = (i: number) => `2026-01-01T00:00:0${i}.000Z`;
+				await insert(
+					Array.from({ length: n }, (_, i) => event({ team_id, properties, _inserted_at: at(i) })),
+				);
+				await ready(team_id);
+				expect((await walk(source, selection({ team_id }))).rows).toHaveLength(n);
+			}
+		},
+	);
 
 	test("a page is bounded in bytes where large rows follow small ones", async () => {
 		const team_id = team();

@@ -221,9 +221,9 @@ function beyond(scan: Scan, { table, keys, taken, isFiltered, where, order }: Fr
 	const sizes = (limit: number | string) =>
 		`from (select ${size} as size from ${table} ${where} ${order} limit ${limit})`;
 	// A running sum for each row costs several times as much as one sum of all rows, so the number of
-	// rows is estimated first.
+	// rows is estimated first. A page without rows would be read again forever.
 	return `guess as materialized (
-			select min(${MAX_PAGE_ROWS}, coalesce(cast(${FILL * MAX_PAGE_BYTES} / avg(size) as integer), 0)) as rows
+			select max(1, min(${MAX_PAGE_ROWS}, coalesce(cast(${FILL * MAX_PAGE_BYTES} / avg(size) as integer), 0))) as rows
 			${sizes(SAMPLED_ROWS)}
 		), fit as materialized (
 			select coalesce(sum(size), 0) <= ${MAX_PAGE_BYTES} as fits ${sizes("(select rows from guess)")}
