@@ -7,8 +7,11 @@ import { quoteBody } from "./quote.ts";
 /** How long a destination may send no data, in milliseconds. */
 export const TIMEOUT_MS = 60_000;
 
-/** How many characters of a response are read: enough for any error message. */
-const MAX_CHARACTERS = 2 ** 16;
+/** How many characters of a successful response are read. A longer one is an error. */
+const MAX_CHARACTERS = 2 ** 20;
+
+/** How many characters of another response are read: enough for any error message. */
+const MAX_ERROR_CHARACTERS = 2 ** 16;
 
 export type HttpResponse = {
 	status: number;
@@ -47,13 +50,14 @@ function assertPublic(failure: Failure | null) {
 export const assertReachable = async (env: Env, host: string) =>
 	assertPublic(await checkPublicHost(env, host));
 
-async function textOf({ body }: Response) {
+/** Returns the first `max` characters of a body, and whether there are more. */
+async function readText({ body }: Response, max: number) {
 	let text = "";
 	for await (const chunk of body?.pipeThrough(new TextDecoderStream()) ?? []) {
 		text += chunk;
-		if (text.length >= MAX_CHARACTERS) break;
+		if (text.length > max) return { text: text.slice(0, max), isCut: true };
 	}
-	return text.slice(0, MAX_CHARACTERS);
+	return { text, isCut: false };
 }
 
 /** Returns the Retry-After in seconds, from seconds or a date (RFC 9110, section 10.2.3). */
@@ -101,9 +105,13 @@ export function sender(env: Env, timeoutMs: number) {
 				redirect: "manual",
 				signal: AbortSignal.timeout(timeoutMs),
 			});
-			const { status, headers } = response;
+			const { status, headers, ok } = response;
 			if (!needsBody(response)) await response.body?.cancel();
-			const text = needsBody(response) ? await textOf(response) : "";
+			const { text, isCut } = needsBody(response)
+				? await readText(response, ok ? MAX_CHARACTERS : MAX_ERROR_CHARACTERS)
+				: { text: "", isCut: false };
+			if (ok && isCut)
+				throw new MisconfiguredError(`${address} sent more than ${MAX_CHARACTERS} characters.`);
 			return {
 				status,
 				headers,
@@ -115,6 +123,7 @@ export function sender(env: Env, timeoutMs: number) {
 				},
 			};
 		} catch (error) {
+			if (error instanceof MisconfiguredError) throw error;
 			if (error instanceof Error && error.name === "TimeoutError")
 				throw new Error(silence(address, timeoutMs));
 			hosts.forget(url.hostname);

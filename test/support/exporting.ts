@@ -184,8 +184,8 @@ const signer = new AwsClient({
 });
 
 /** Sends a request to the bucket of the S3 server. */
-export const askS3 = async (method: string, path: string) =>
-	fetch(await signer.sign(`${env.S3_URL}/exports${path}`, { method }));
+export const askS3 = async (method: string, path: string, headers: Record<string, string> = {}) =>
+	fetch(await signer.sign(`${env.S3_URL}/exports${path}`, { method, headers }));
 
 /** Returns the keys with the prefix in the bucket of the S3 server. */
 export async function listS3(prefix: string) {

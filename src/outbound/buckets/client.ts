@@ -44,6 +44,9 @@ type Service = {
 	};
 };
 
+/** How many keys a list has: as many of the longest, escaped, as `send` reads. */
+const LIST_SIZE = 100;
+
 export type Client = ReturnType<typeof connect>;
 
 /**
@@ -85,8 +88,11 @@ export function connect(env: Env, timeoutMs: number, service: Service) {
 		async *list(prefix: string) {
 			let position = "";
 			do {
-				const from = position && { [parameters.position]: position };
-				const response = await ask([], "GET", "", { query: { ...query, prefix, ...from } });
+				const page = {
+					[parameters.size]: LIST_SIZE,
+					...(position && { [parameters.position]: position }),
+				};
+				const response = await ask([], "GET", "", { query: { ...query, prefix, ...page } });
 				const { text = "" } = response ?? {};
 				yield elementsOf(elements.key, text);
 				position = elementsOf(elements.next, text)[0] ?? "";

@@ -102,6 +102,19 @@ describe("a window that is exported again", () => {
 		expect(names).toEqual([`${window}.jsonl`]);
 	});
 
+	test("leaves none of many earlier blobs with long names", async () => {
+		const prefix = `${crypto.randomUUID()}${"x".repeat(300)}`;
+		const left = Array.from({ length: 350 }, (_, i) => `${prefix}/${window}-${i}.csv`);
+		const what = job();
+		const headers = {
+			"x-ms-blob-type": "BlockBlob",
+			"x-ms-meta-tenantryexport": what.export_id,
+		};
+		await Promise.all(left.map((name) => ask("PUT", pathOf(name), headers)));
+		await run(to({ prefix }), what, 1);
+		expect(await list(prefix)).toEqual([`${prefix}/${window}.jsonl`]);
+	});
+
 	test("names the blobs that a SAS token without the permission delete leaves", async () => {
 		const { prefix, warnings, names } = await twice({
 			account_key: null,

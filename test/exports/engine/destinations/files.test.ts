@@ -39,6 +39,9 @@ const buckets = {
 		folder: "",
 		list: listS3,
 		read: (key: string) => ask("GET", path(key)),
+		put: async (key: string, export_id: string) => {
+			await askS3("PUT", path(key), { "x-amz-meta-tenantry-export": export_id });
+		},
 		/** Whether a part of the upload can be put there. */
 		open: async (key: string, id: string) => {
 			const query = `?partNumber=1&uploadId=${encodeURIComponent(id)}`;
@@ -52,6 +55,9 @@ const buckets = {
 		list: listR2,
 		read: async (key: string) =>
 			new Uint8Array((await (await env.EXPORTS.get(key))?.arrayBuffer()) ?? []),
+		put: async (key: string, export_id: string) => {
+			await env.EXPORTS.put(key, "", { customMetadata: { "tenantry-export": export_id } });
+		},
 		open: (key: string, id: string) =>
 			env.EXPORTS.resumeMultipartUpload(key, id)
 				.uploadPart(1, "x")
@@ -353,10 +359,11 @@ describe.each(Object.entries(buckets))("%s", (name, bucket) => {
 
 	describe("a window that is exported again", () => {
 		/** Keys below a new prefix, and functions that write there. */
-		function place() {
-			const prefix = crypto.randomUUID();
+		function place(end = "") {
+			const prefix = crypto.randomUUID() + end;
 			const folder = `${bucket.folder}${prefix}`;
 			return {
+				folder,
 				write: (what: Job, n: number, more: object = {}) =>
 					run(bucket.destination({ prefix, ...more }), what, n, { crashes: true }),
 				names: async () =>
@@ -384,6 +391,15 @@ describe.each(Object.entries(buckets))("%s", (name, bucket) => {
 			expect(await names()).toEqual([`${window}.csv`]);
 			await write(what, 0);
 			expect(await names()).toEqual([]);
+		});
+
+		test("leaves none of many earlier files with long names", async () => {
+			const { write, names, folder } = place("x".repeat(300));
+			const left = Array.from({ length: 350 }, (_, i) => `${folder}/${window}-${i}.csv`);
+			const what = job();
+			await Promise.all(left.map((key) => bucket.put(key, what.export_id)));
+			await write(what, 1);
+			expect(await names()).toEqual([`${window}.jsonl`]);
 		});
 
 		test("keeps the objects of other exports, other windows and other series", async () => {
