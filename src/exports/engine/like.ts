@@ -21,39 +21,56 @@ function elementsOf(pattern: string): Element[] {
 	return elements;
 }
 
-/** Returns how many code units the element matches at this index; 0 if it doesn't match. */
-function matchedAt(text: string, at: number, element: Element | undefined) {
-	if (at >= text.length) return 0;
-	if (element === ANY_CHARACTER) return (text.codePointAt(at) ?? 0) > 0xffff ? 2 : 1;
-	return typeof element === "string" && text.startsWith(element, at) ? element.length : 0;
-}
+/** Sets a bit in a set of 32-bit words. */
+const set = (words: Uint32Array, bit: number) => {
+	words[bit >>> 5] = (words[bit >>> 5] ?? 0) | (1 << (bit & 31));
+};
 
 /**
  * Compiles a pattern of SQL's LIKE, which must match the whole text: `%` is any text, `_` is any
- * character, and a backslash escapes the next character. It is case-sensitive. The number of steps
- * is at most the product of both lengths, because after a mismatch only the last `%` is extended.
+ * character, and a backslash escapes the next character. It is case-sensitive.
+ *
+ * For each character of the text, it computes after how many characters of the pattern the text so
+ * far can end, as a set of bits (the bitap algorithm, with `%`). So a character takes a step for
+ * each 32 characters of the pattern, whatever both contain.
  */
 export function like(pattern: string): (text: string) => boolean {
 	const elements = elementsOf(pattern);
-	return (text) => {
-		let [at, next] = [0, 0];
-		/** Where to continue after a mismatch: after the last `%`, at this index in the text. */
-		let retry: { at: number; next: number } | null = null;
-		while (at < text.length || next < elements.length) {
-			if (elements[next] === ANY_TEXT) {
-				next += 1;
-				retry = { at, next };
-				continue;
-			}
-			const matched = matchedAt(text, at, elements[next]);
-			if (matched > 0) {
-				at += matched;
-				next += 1;
-			} else if (retry && retry.at < text.length) {
-				retry.at += 1;
-				({ at, next } = retry);
-			} else return false;
+	const length = elements.filter((element) => element !== ANY_TEXT).length;
+	const size = (length >>> 5) + 1;
+	/** The positions at which a `%` stands, which any character leaves as they are. */
+	const open = new Uint32Array(size);
+	/** The positions before a `_`, and before each other character. */
+	const any = new Uint32Array(size);
+	const before = new Map<string, Uint32Array>();
+	let at = 0;
+	for (const element of elements) {
+		if (element === ANY_TEXT) set(open, at);
+		else if (element === ANY_CHARACTER) set(any, at++);
+		else if (typeof element === "string") {
+			const positions = before.get(element) ?? new Uint32Array(size);
+			set(positions, at++);
+			before.set(element, positions);
 		}
-		return true;
+	}
+	for (const positions of before.values())
+		for (const [i, word] of any.entries()) positions[i] = (positions[i] ?? 0) | word;
+	return (text) => {
+		const reached = new Uint32Array(size);
+		set(reached, 0);
+		for (const character of text) {
+			const matching = before.get(character) ?? any;
+			let carry = 0;
+			let isAlive = 0;
+			for (let i = 0; i < size; i++) {
+				const word = reached[i] ?? 0;
+				const moved = word & (matching[i] ?? 0);
+				reached[i] = (word & (open[i] ?? 0)) | (moved << 1) | carry;
+				carry = moved >>> 31;
+				isAlive |= reached[i] ?? 0;
+			}
+			if (isAlive === 0) return false;
+		}
+		return ((reached[length >>> 5] ?? 0) & (1 << (length & 31))) !== 0;
 	};
 }

@@ -1,14 +1,13 @@
 import { parseExact } from "../../../lib/lossless_json.ts";
 import { like } from "../like.ts";
 import { comparedAs, type Expression, isLiteral, kindOf, NULL } from "../query/expression.ts";
-import { computeExactly, type Numeric, toExactNumber, toInteger } from "./numbers.ts";
+import { computeExactly, type Numeric, orderOfJson, toExactNumber, toInteger } from "./numbers.ts";
 import {
 	finite,
 	type Get,
 	isNull,
 	lengthOf,
 	orderBetween,
-	orderOfJson,
 	parseJson,
 	toBoolean,
 	toDate,

@@ -1,5 +1,5 @@
 /** Numbers that keep all digits of integers of 64 bits. */
-import { toNumber, type Value } from "./values.ts";
+import { isJson, orderBetween, toNumber, toText, type Value } from "./values.ts";
 
 /** A number, or an integer that a number can't hold exactly. */
 export type Numeric = number | bigint;
@@ -34,6 +34,12 @@ function decimalOf(value: Value) {
 	return JSON.isRawJSON(exact) ? exact.rawJSON : String(exact);
 }
 
+/** Returns the digits before the decimal point of a value that is a number. */
+const wholeOf = (value: Value) => {
+	const { sign, whole } = digitsOf(decimalOf(value));
+	return BigInt(sign + whole);
+};
+
 /** Whether a double may differ from the integer that it was read from, which may have 64 bits. */
 const mayLoseDigits = (number: number) =>
 	Math.abs(number) > Number.MAX_SAFE_INTEGER && Math.abs(number) <= INT64_LIMIT;
@@ -54,8 +60,23 @@ export function toInteger(value: Value): Numeric | null {
 	if (number === null) return null;
 	if (!mayLoseDigits(number)) return Math.trunc(number);
 	if (typeof value === "number") return BigInt(value);
-	const { sign, whole } = digitsOf(decimalOf(value));
-	return toNumeric(BigInt(sign + whole));
+	return toNumeric(wholeOf(value));
+}
+
+const isNumeric = (value: Value) => {
+	const inner = isJson(value) && "value" in value ? value.value : value;
+	return typeof inner === "number" || typeof inner === "bigint";
+};
+
+/**
+ * Compares numbers as numbers, with all digits of integers, and all other values as text; null if
+ * one of them is null.
+ */
+export function orderOfJson(left: Value, right: Value) {
+	if (!isNumeric(left) || !isNumeric(right)) return orderBetween(toText(left), toText(right));
+	const [a, b] = [toNumber(left), toNumber(right)];
+	const isRounded = a === b && Number.isFinite(a) && !Number.isSafeInteger(Math.trunc(a ?? 0));
+	return isRounded ? orderBetween(wholeOf(left), wholeOf(right)) : orderBetween(a, b);
 }
 
 const INTEGER_OPERATIONS = {

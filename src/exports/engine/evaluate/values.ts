@@ -35,7 +35,7 @@ function numberToText(number: number) {
 const withoutZeros = (decimal: string) =>
 	decimal.includes(".") ? decimal.replace(/\.?(?<!0)0+$/, "") : decimal;
 
-const isJson = (value: Value): value is Json => typeof value === "object" && value !== null;
+export const isJson = (value: Value): value is Json => typeof value === "object" && value !== null;
 
 /** Returns JSON text; null if the value is nested too deeply. */
 function stringify({ value, exact }: Exclude<Json, { text: string }>) {
@@ -123,20 +123,6 @@ export const isNull = (value: Value) =>
 export function orderBetween<T extends string | number | bigint>(a: T | null, b: T | null) {
 	if (a === null || b === null) return null;
 	return a < b ? -1 : a > b ? 1 : 0;
-}
-
-const isNumeric = (value: unknown) => typeof value === "number" || typeof value === "bigint";
-
-/** Compares numbers as numbers unless they may have lost digits, and all others as text. */
-export function orderOfJson(left: Value, right: Value) {
-	const [a, b] = [left, right].map((value) =>
-		isJson(value) && "value" in value ? value.value : value,
-	);
-	return isNumeric(a) &&
-		isNumeric(b) &&
-		!(a === b && typeof a === "number" && Math.abs(a) > Number.MAX_SAFE_INTEGER)
-		? orderBetween(a, b)
-		: orderBetween(toText(left), toText(right));
 }
 
 /** Counts characters (code points), not code units. */
