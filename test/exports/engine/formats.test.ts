@@ -270,18 +270,18 @@ describe("Parquet", () => {
 			const { file } = await written({ file_format: "Parquet", compression }, columns, rows, 1000);
 			const found = await duckdb(
 				file,
-				`select id, text, few, number, boolean, epoch_ms(timestamp) as timestamp, day::varchar as day
+				`select id, text, few, number, boolean, epoch_us(timestamp) as timestamp, day::varchar as day
 				from read_parquet(PATH, file_row_number = true) order by file_row_number`,
 			);
-			const millis = (time: Row[number]) =>
-				time === null ? null : String(Date.parse(String(time)));
+			const micros = (time: Row[number]) =>
+				time === null ? null : String(BigInt(Date.parse(String(time))) * 1000n);
 			const expected = rows.map(([id, text, few, number, boolean, timestamp = null, day]) => ({
 				id: String(id),
 				text: typeof text === "string" ? text.toWellFormed() : text,
 				few,
 				number,
 				boolean,
-				timestamp: millis(timestamp),
+				timestamp: micros(timestamp),
 				day,
 			}));
 			expectRows(found, expected);

@@ -48,12 +48,18 @@ function momentReader() {
 	};
 }
 
+/** From the year 2255 on, a number would lose digits of them. */
+function toMicroseconds(milliseconds: number) {
+	const microseconds = milliseconds * 1000;
+	return Number.isSafeInteger(microseconds) ? microseconds : BigInt(milliseconds) * 1000n;
+}
+
 /** Converts the values of a column of this kind to its physical type. Null stays null. */
 export function stored(kind: Kind, values: Row): Row {
 	if (kind === "date") return values.map((value) => value && Date.parse(String(value)) / DAY_MS);
 	if (kind !== "timestamp") return values;
 	const read = momentReader();
-	return values.map((value) => (typeof value === "string" ? read(value) * 1000 : null));
+	return values.map((value) => (typeof value === "string" ? toMicroseconds(read(value)) : null));
 }
 
 const encoder = new TextEncoder();
