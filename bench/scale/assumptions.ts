@@ -189,7 +189,7 @@ export const TICK: { part: string; items: string; statements: number }[] = [
 		items: `${LIMITS.launches_a_tick.toLocaleString("en")} each`,
 		statements: 5,
 	},
-	{ part: "old runs", items: "5,000", statements: 7 },
+	{ part: "old runs", items: "3,000", statements: 7 },
 	{ part: "unfinished output of runs", items: "25", statements: 51 },
 	{
 		part: "plugin tasks",

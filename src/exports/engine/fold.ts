@@ -6,10 +6,11 @@ import { type Database, insertEach } from "../../db/client.ts";
 import { iso } from "../../db/now.ts";
 import { batchExportRanges, batchExportRuns, batchExports } from "../../db/schema/batch_exports.ts";
 import { DAY_MS, MINUTE_MS } from "../../lib/durations.ts";
+import { shorten } from "../../lib/shorten.ts";
 import { changesOf, type Range } from "./ranges.ts";
 
 /** How many runs a tick folds. */
-const FOLD_BATCH_SIZE = 5000;
+const FOLD_BATCH_SIZE = 3000;
 
 /** The newest runs of an export stay: they decide whether it is paused (auto_pause.ts). */
 const KEPT_RUNS = 24;
@@ -76,6 +77,9 @@ function selectOld(db: Database, at: number, before: number) {
 
 type Old = Awaited<ReturnType<typeof selectOld>>[number];
 
+/** The ranges of a batch are bound as one value, which can have 2,000,000 bytes. */
+const MAX_ERROR_CHARACTERS = 100;
+
 type Series = Pick<Old, "batch_export_id" | "by">;
 
 /** A range of an export. */
@@ -88,7 +92,13 @@ function rangeOf({ batch_export_id, by, start, end, status, ...run }: Old): Stor
 	const { latest_error, rows, bytes } = run;
 	return status === "Completed"
 		? { ...range, latest_error: null, runs: 1, rows, bytes }
-		: { ...range, latest_error: latest_error ?? status, runs: 0, rows: 0, bytes: 0 };
+		: {
+				...range,
+				latest_error: shorten(latest_error ?? status, MAX_ERROR_CHARACTERS),
+				runs: 0,
+				rows: 0,
+				bytes: 0,
+			};
 }
 
 /** Selects the stored ranges that others may touch: from the last one that begins before them. */
