@@ -24,10 +24,14 @@ export async function checkAddress(
 }
 
 /**
- * Counts a failed authentication from the caller's IP address. Returns `error`, or a 429 after too
- * many failures.
+ * Counts a failed authentication from the caller's network: an IPv4 address, or a /64 of IPv6
+ * addresses. Returns `error`, or a 429 after too many failures.
  */
 export async function countFailure(c: Context<App>, error: ApiError) {
-	const { success } = await c.env.AUTH_FAILURES.limit({ key: addressOf(c) ?? "unknown" });
+	// Loaded only for failures.
+	const { networkOf } = await import("./ranges.ts");
+	const { success } = await c.env.AUTH_FAILURES.limit({
+		key: networkOf(addressOf(c) ?? "unknown"),
+	});
 	return success ? error : throttled(60);
 }

@@ -263,7 +263,8 @@ test("signing out ends the session, once, and keeps a key", async () => {
 	const end = (given: string) => call("POST", "/api/sign_in/end", { headers: ofPage(given) });
 	const answers = await Promise.all(Array.from({ length: 5 }, () => end(value)));
 	expect(answers.map(({ status }) => status)).toEqual(Array(5).fill(204));
-	expect(Math.max(...answers.map((answer) => cost(answer).trips))).toBeLessThanOrEqual(2);
+	// One that loses the race reads again.
+	expect(Math.max(...answers.map((answer) => cost(answer).trips))).toBeLessThanOrEqual(3);
 	const { body } = await here("GET", "/activity_log?scope=Session&activity=deleted");
 	expect(body.results).toMatchObject([
 		{ item_id: id, user: { uuid: owner.uuid }, detail: { trigger: { job: "sign_out" } } },
