@@ -206,13 +206,15 @@ inBrowser("an invite of a user with a second factor", (open) => {
 	test("is accepted in the console, after signing in with a mail and a code", async () => {
 		const [home, elsewhere] = [await newOrganization(), await newOrganization("Elsewhere Ltd")];
 		const email = newAddress();
-		const client = clientOf(await newMember(home.organization.id, 1, email));
+		const isMailed = true;
+		const client = clientOf(await newMember(home.organization.id, 1, email, { isMailed }));
+		const before = await inviteTo(email);
 		const { secret } = await client.twoFactor.begin({ user: "@me" });
 		await client.twoFactor.confirm({ user: "@me" }, { code: await codeOf(secret, -1) });
 		const { organization } = elsewhere;
 		await clientOf().invites.create({ organization: organization.id }, { target_email: email });
 		const page = await open("/console", { key: "" });
-		await page.goto(await inviteTo(email));
+		await page.goto(await inviteTo(email, before));
 		await page.getByRole("link", { name: "Sign in and accept" }).click();
 		await page.getByLabel("Email address").fill(email);
 		await page.getByRole("button", { name: "Continue" }).click();
@@ -344,7 +346,7 @@ inBrowser("a request that is under way when the user signs out", (open) => {
 inBrowser("the account", (open) => {
 	test("has the caller's names, and the second factor from setting up to disabling", async () => {
 		const { organization } = await newOrganization();
-		const key = await newMember(organization.id);
+		const key = await newMember(organization.id, 1, newAddress(), { isMailed: true });
 		const page = await open("/console/account", { key });
 		await page.getByLabel("First name").fill("Ada");
 		await page.getByLabel("Last name").fill("Lovelace");

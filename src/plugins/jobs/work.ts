@@ -24,8 +24,11 @@ import type { Entry } from "./run_log.ts";
 import { run } from "./sandbox.ts";
 import { storage } from "./storage.ts";
 
-/** A job that has been running for longer than this was interrupted. */
-const LEASE_MS = 30_000;
+/**
+ * A job that has been running for longer than this was interrupted. It can be compiled twice, for
+ * 15 seconds each, and then run for 10 seconds.
+ */
+const LEASE_MS = 60_000;
 
 /** The primary key of a job. */
 type Key = Pick<typeof pluginJobs.$inferSelect, "turn" | "id">;

@@ -11,6 +11,7 @@ import {
 	TAKES_PICTURES,
 	withBrowser,
 } from "../../support/browser.ts";
+import { inviteTo } from "./people.ts";
 
 const { keys } = inject("console");
 /** The key of the server's owner that this worker uses. */
@@ -83,18 +84,23 @@ export async function newOrganization(name = "Analytics Ltd") {
 /** An address that nobody else has. */
 export const newAddress = (name = "robin") => `${name}-${crypto.randomUUID()}@example.org`;
 
-/** The key of somebody new in an organization. */
+/**
+ * The key of somebody new in an organization.
+ * @param isMailed whether a mailed invite proves the address
+ */
 export async function newMember(
 	organization: string,
 	level: 1 | 8 | 15 = 1,
 	target_email = newAddress(),
+	{ isMailed = false } = {},
 ) {
 	const { accept_url } = await clientOf().invites.create(
 		{ organization },
-		{ target_email, level, send_email: false },
+		{ target_email, level, send_email: isMailed },
 	);
 	const nobody = new Tenantry({ baseUrl: inject("console").url });
-	const token = accept_url?.split("/").at(-1) ?? "";
+	const link = isMailed ? await inviteTo(target_email) : accept_url;
+	const token = link?.split("/").at(-1) ?? "";
 	const { personal_api_key } = await nobody.invites.accept({ token }, { first_name: "Robin" });
 	return personal_api_key?.value ?? "";
 }

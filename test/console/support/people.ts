@@ -27,5 +27,9 @@ const linkIn = (email: string, pattern: RegExp, before = "") =>
 export const linkTo = (email: string, before = "") =>
 	linkIn(email, /http\S+\/console\/sign_in#token=[\w-]{43}/, before);
 
-/** The link of the newest invite to the address. */
-export const inviteTo = (email: string) => linkIn(email, /http\S+\/invites\/[\w-]{43}/);
+/**
+ * The link of the newest invite to the address.
+ * @param before the link of the invite before it
+ */
+export const inviteTo = (email: string, before = "") =>
+	linkIn(email, /http\S+\/invites\/[\w-]{43}/, before);
