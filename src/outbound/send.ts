@@ -7,7 +7,7 @@ import { quoteBody } from "./quote.ts";
 /** How long a destination may send no data, in milliseconds. */
 export const TIMEOUT_MS = 60_000;
 
-/** How many characters of a successful response are read. A longer one is an error. */
+/** How many characters of a successful response are read. */
 const MAX_CHARACTERS = 2 ** 20;
 
 /** How many characters of another response are read: enough for any error message. */
@@ -17,6 +17,8 @@ export type HttpResponse = {
 	status: number;
 	headers: Headers;
 	text: string;
+	/** Whether the response has more than `text`. */
+	isCut: boolean;
 	/** Describes the response in a sentence for the user, without secrets. */
 	describe(): string;
 };
@@ -110,12 +112,11 @@ export function sender(env: Env, timeoutMs: number) {
 			const { text, isCut } = needsBody(response)
 				? await readText(response, ok ? MAX_CHARACTERS : MAX_ERROR_CHARACTERS)
 				: { text: "", isCut: false };
-			if (ok && isCut)
-				throw new MisconfiguredError(`${address} sent more than ${MAX_CHARACTERS} characters.`);
 			return {
 				status,
 				headers,
 				text,
+				isCut,
 				describe() {
 					const quoted = quoteBody(secrets, text);
 					const sentence = `${address} answered ${status}${quoted && `: "${quoted}"`}.`;
@@ -123,7 +124,6 @@ export function sender(env: Env, timeoutMs: number) {
 				},
 			};
 		} catch (error) {
-			if (error instanceof MisconfiguredError) throw error;
 			if (error instanceof Error && error.name === "TimeoutError")
 				throw new Error(silence(address, timeoutMs));
 			hosts.forget(url.hostname);

@@ -37,7 +37,10 @@ export async function send(
 	{ body, headers = {}, token }: Options = {},
 ): Promise<Result> {
 	// Failed attempts are limited for each IP address.
-	const sent = new Headers({ "cf-connecting-ip": `2001:db8::${v7().slice(-4)}`, ...headers });
+	const sent = new Headers({
+		"cf-connecting-ip": `2001:db8:${v7().slice(-4)}:${v7().slice(-4)}::1`,
+		...headers,
+	});
 	if (token) sent.set("authorization", `Bearer ${token}`);
 	if (body !== undefined && !sent.has("content-type"))
 		sent.set("content-type", "application/scim+json");

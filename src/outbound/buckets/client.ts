@@ -1,3 +1,4 @@
+import { MisconfiguredError } from "../errors.ts";
 import { elementsOf } from "../quote.ts";
 import { type HttpResponse, sender } from "../send.ts";
 import type { OpenBucket } from "./bucket.ts";
@@ -93,7 +94,8 @@ export function connect(env: Env, timeoutMs: number, service: Service) {
 					...(position && { [parameters.position]: position }),
 				};
 				const response = await ask([], "GET", "", { query: { ...query, prefix, ...page } });
-				const { text = "" } = response ?? {};
+				const { text = "", isCut = false } = response ?? {};
+				if (isCut) throw new MisconfiguredError("A list of objects is longer than requested.");
 				yield elementsOf(elements.key, text);
 				position = elementsOf(elements.next, text)[0] ?? "";
 			} while (position);
