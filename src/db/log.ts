@@ -8,6 +8,7 @@ import type { SQLiteColumn, SQLiteTable } from "drizzle-orm/sqlite-core";
 import { v7 } from "uuid";
 import { bytesIn } from "../lib/bytes.ts";
 import { DAY_MS, MINUTE_MS } from "../lib/durations.ts";
+import { grouped } from "../lib/groups.ts";
 import type { Database } from "./client.ts";
 import type { StoredEntry } from "./schema/log.ts";
 
@@ -43,22 +44,6 @@ const packed = (entries: NewEntry[]) => {
 	const list = entries.map(stored).reverse();
 	return { count: list.length, at: Math.max(...list.map(([at]) => at)), entries: list };
 };
-
-/** Divides entries into groups that fit into a row. */
-function grouped(entries: NewEntry[]): NewEntry[][] {
-	const groups: NewEntry[][] = [];
-	let free = 0;
-	for (const entry of entries) {
-		const bytes = bytesIn(stored(entry)) + 1;
-		if (bytes > free) {
-			groups.push([]);
-			free = MAX_ROW_BYTES;
-		}
-		groups.at(-1)?.push(entry);
-		free -= bytes;
-	}
-	return groups;
-}
 
 export type Owner = string | number | SQL;
 
@@ -117,7 +102,7 @@ export function append(
 
 /** Like `append`, for any number of entries: returns a statement for each row that they need. */
 export const appendAll = (db: Database, logs: Logs, { id = v7(), ...addition }: Addition) =>
-	grouped(addition.entries).map((entries) =>
+	grouped(addition.entries, MAX_ROW_BYTES, (entry) => bytesIn(stored(entry)) + 1).map((entries) =>
 		append(db, logs, { ...addition, id, entries }, sql`true`),
 	);
 

@@ -3,6 +3,7 @@ import { type Column, sql } from "drizzle-orm";
 import type { Tenant } from "../../access/tenant.ts";
 import { inList } from "../../db/client.ts";
 import { activityLog, type Change } from "../../db/schema/activity_log.ts";
+import { grouped } from "../../lib/groups.ts";
 
 /** Larger changes, such as source code, are read apart from their entry. */
 const MAX_SMALL_BYTES = 16_384;
@@ -20,19 +21,7 @@ export const smallChanges = (changes: Column) =>
 type Row = { position: number; size: number; changes: Change[] | null };
 
 /** Divides the rows into groups of at most `MAX_BYTES` of changes, or a single row. */
-export function grouped<R extends Row>(rows: R[]): R[][] {
-	const groups: R[][] = [];
-	let bytes = Number.POSITIVE_INFINITY;
-	for (const row of rows) {
-		bytes += row.size;
-		if (bytes > MAX_BYTES) {
-			groups.push([]);
-			bytes = row.size;
-		}
-		groups.at(-1)?.push(row);
-	}
-	return groups;
-}
+export const inGroups = <R extends Row>(rows: R[]) => grouped(rows, MAX_BYTES, ({ size }) => size);
 
 /** Returns the rows with all changes, with a trip only if some are large. */
 export async function complete<R extends Row>(tenant: Tenant, rows: R[]) {

@@ -9,7 +9,7 @@ import { projects } from "../../db/schema/projects.ts";
 import { users } from "../../db/schema/users.ts";
 import { envelope, type Page } from "../../http/page.ts";
 import { between, type Filters, matches } from "./filters.ts";
-import { complete, grouped, smallChanges } from "./large.ts";
+import { complete, inGroups, smallChanges } from "./large.ts";
 import { entryColumns } from "./shape.ts";
 
 /** After this many entries, a page that leaves some of them out ends, with `next`. */
@@ -177,14 +177,14 @@ export async function* readAll(tenant: Tenant, given: Filters) {
 	do {
 		const slice = { before, skipped: 0, rows: DOWNLOAD_LIMIT };
 		const { shown, read } = selection(tenant, given, slice);
-		// Groups are limited by `grouped`.
+		// Groups are limited by `inGroups`.
 		const [rows, [found]] = await tenant.read(
 			selectSmall(tenant)
 				.where(sql`${position} in (select position from (${shown}))`)
 				.orderBy(desc(position)),
 			tenant.db.select({ end: read.end.as("end") }).from(read.from),
 		);
-		for (const group of grouped(rows)) yield await complete(tenant, group);
+		for (const group of inGroups(rows)) yield await complete(tenant, group);
 		const last = rows.length === DOWNLOAD_LIMIT ? rows.at(-1)?.position : found?.end;
 		before = last ?? undefined;
 	} while (before !== undefined);

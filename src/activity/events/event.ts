@@ -1,7 +1,9 @@
+import { eq } from "drizzle-orm";
+import type { Database } from "../../db/client.ts";
 import { entryId } from "../../db/entries.ts";
 import { typeOf } from "../../db/event_types.ts";
 import { organizationUuid } from "../../db/organization_ids.ts";
-import { activityLog, type Change } from "../../db/schema/activity_log.ts";
+import { activityLog } from "../../db/schema/activity_log.ts";
 import { users } from "../../db/schema/users.ts";
 import { CURRENT_VERSION } from "../../http/versions.ts";
 
@@ -27,22 +29,10 @@ export const eventColumns = {
 	created_at: activityLog.created_at,
 };
 
-/** A row of a statement that selects `eventColumns`. */
-export type EventRow = {
-	position: number;
-	id: string;
-	user: { uuid: string; first_name: string; email: string; is_service_account: boolean } | null;
-	is_system: boolean;
-	activity: string;
-	scope: string;
-	item_id: string;
-	organization_id: string | null;
-	project_id: number | null;
-	name: string | null;
-	changes: Change[];
-	trigger: Record<string, unknown> | null;
-	created_at: string;
-};
+export const selectEvents = (db: Database) =>
+	db.select(eventColumns).from(activityLog).leftJoin(users, eq(users.id, activityLog.user_id));
+
+export type EventRow = Awaited<ReturnType<typeof selectEvents>>[number];
 
 /** Returns the actor of an event. */
 function actorOf({ user, is_system, scope }: EventRow) {

@@ -7,7 +7,7 @@ import { activityLog } from "../../db/schema/activity_log.ts";
 import { projects } from "../../db/schema/projects.ts";
 import { users } from "../../db/schema/users.ts";
 import { invalid } from "../../http/errors.ts";
-import { complete, grouped, smallChanges } from "../activity_log/large.ts";
+import { complete, inGroups, smallChanges } from "../activity_log/large.ts";
 import { type EventRow, eventColumns } from "./event.ts";
 
 /*
@@ -105,7 +105,7 @@ export async function read(tenant: Tenant, query: Query): Promise<Part> {
 		if (tenant.usePrimary()) return read(tenant, query);
 		throw unknownEvent();
 	}
-	const [events = []] = grouped(rows.slice(0, limit));
+	const [events = []] = inGroups(rows.slice(0, limit));
 	const isFull = events.length < rows.length;
 	// If possible, an event that the caller can see.
 	const last = isFull ? events.at(-1) : (lastSeen ?? end);

@@ -7,11 +7,10 @@ import type { Tenant } from "../../access/tenant.ts";
 import { assertExists } from "../../db/assertion.ts";
 import { now } from "../../db/now.ts";
 import { activityLog } from "../../db/schema/activity_log.ts";
-import { users } from "../../db/schema/users.ts";
 import { type Delivery, webhooks } from "../../db/schema/webhooks.ts";
 import { invalid, orNotFound } from "../../http/errors.ts";
 import { envelope, type Page } from "../../http/page.ts";
-import { type EventRow, eventColumns } from "../events/event.ts";
+import { type EventRow, selectEvents } from "../events/event.ts";
 import { withDeliveries } from "./delivery_rows.ts";
 import { byId, entryOf } from "./queries.ts";
 import { endpointOf } from "./secret.ts";
@@ -107,16 +106,12 @@ export async function replay(tenant: Tenant, id: string, delivery_id: string) {
 		where ${byId(tenant, id)} and attempt.value ->> 'id' = ${delivery_id.toLowerCase()})`;
 	const [[row], [event]] = await tenant.read(
 		selectWebhook(tenant, id),
-		tenant.db
-			.select(eventColumns)
-			.from(activityLog)
-			.leftJoin(users, eq(users.id, activityLog.user_id))
-			.where(
-				and(
-					eq(activityLog.organization_id, tenant.organization),
-					sql`${activityLog.position} = ${position}`,
-				),
+		selectEvents(tenant.db).where(
+			and(
+				eq(activityLog.organization_id, tenant.organization),
+				sql`${activityLog.position} = ${position}`,
 			),
+		),
 	);
 	const webhook = orNotFound(row);
 	const { reason } = orNotFound(

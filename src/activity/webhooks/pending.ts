@@ -1,10 +1,9 @@
-import { eq, type SQL, sql } from "drizzle-orm";
+import { type SQL, sql } from "drizzle-orm";
 import type { Database } from "../../db/client.ts";
 import { lastOfNext, nextPositions } from "../../db/entries.ts";
 import { fits } from "../../db/large.ts";
 import { activityLog } from "../../db/schema/activity_log.ts";
-import { users } from "../../db/schema/users.ts";
-import { eventColumns } from "../events/event.ts";
+import { selectEvents } from "../events/event.ts";
 
 /** The maximum number of events in a page, and of bytes of changes, because of the memory. */
 const PAGE_EVENTS = 100;
@@ -44,10 +43,7 @@ export const isPending = ({ selectors, ...next }: Pending) =>
 
 /** Returns the statements for the next events, in order, and the last position. */
 export const selectPending = (db: Database, pending: Pending) => ({
-	events: db
-		.select(eventColumns)
-		.from(activityLog)
-		.leftJoin(users, eq(users.id, activityLog.user_id))
+	events: selectEvents(db)
 		.where(
 			fits(
 				activityLog.position,

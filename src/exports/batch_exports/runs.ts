@@ -30,6 +30,7 @@ import { NO_LEASE } from "../../delivery/lease.ts";
 import { invalid, orNotFound } from "../../http/errors.ts";
 import type { Page } from "../../http/page.ts";
 import { sentence } from "../../outbound/reason.ts";
+import { FROM_START } from "../engine/loaded.ts";
 import { logWhere } from "../engine/run_log.ts";
 import { endsAcross } from "../engine/windows.ts";
 import { runColumns } from "./columns.ts";
@@ -198,18 +199,6 @@ async function tryCancel(tenant: Tenant, id: string, run_id: string) {
 	return after;
 }
 
-const FROM_START = {
-	records_completed: 0,
-	records_total_count: null,
-	bytes: 0,
-	unfit_values: 0,
-	cursor: null,
-};
-
-/** SQL that keeps the column's value if the retry resumes, and resets it otherwise. */
-const unlessResumed = (column: keyof typeof FROM_START) =>
-	sql`iif(resume_state is null, ${FROM_START[column]}, ${batchExportRuns[column]})`;
-
 const restarted = ({ from }: z.infer<typeof Retry>) => ({
 	status: "Starting" as const,
 	// An attempt that is still running can't write any more, even before a new one is launched.
@@ -218,13 +207,12 @@ const restarted = ({ from }: z.infer<typeof Retry>) => ({
 	lease: sql`max(${batchExportRuns.lease}, 1)`,
 	...(from === "start"
 		? { ...FROM_START, resume_state: null }
-		: {
-				records_completed: unlessResumed("records_completed"),
-				records_total_count: unlessResumed("records_total_count"),
-				bytes: unlessResumed("bytes"),
-				unfit_values: unlessResumed("unfit_values"),
-				cursor: unlessResumed("cursor"),
-			}),
+		: Object.fromEntries(
+				Object.entries(FROM_START).map(([name, value]) => [
+					name,
+					sql`iif(resume_state is null, ${value}, ${sql.identifier(name)})`,
+				]),
+			)),
 	latest_error: null,
 	attempts: 0,
 	started_at: null,

@@ -1,6 +1,6 @@
 import { and, eq, sql } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
-import { commitIfCurrent } from "../../access/unit_of_work.ts";
+import { commitIfCurrent } from "../../access/retry.ts";
 import { assertExists } from "../../db/assertion.ts";
 import { changes } from "../../db/changes.ts";
 import { now } from "../../db/now.ts";

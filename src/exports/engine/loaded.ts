@@ -32,6 +32,15 @@ export async function loadRun(db: Database, ref: RunRef) {
 
 export type Loaded = NonNullable<Awaited<ReturnType<typeof loadRun>>>;
 
+/** The columns that say how far a run has come, at its start. */
+export const FROM_START = {
+	records_completed: 0,
+	records_total_count: null,
+	bytes: 0,
+	unfit_values: 0,
+	cursor: null,
+};
+
 /** Whether the destination or the query has changed since the run began. */
 export const hasChanged = (run: Loaded["run"], fingerprint: string) =>
 	run.fingerprint !== null && run.fingerprint !== fingerprint;

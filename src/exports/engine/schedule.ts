@@ -68,9 +68,9 @@ type Due = Pick<
 	"uuid" | "organization_id" | "project_id" | "name"
 >;
 
-/** Inserts the due runs of a batch of exports. Returns how many exports were due. */
-async function insertDueRuns(db: Database, at: number) {
-	const due = await db
+/** Selects a batch of the exports that are due, the longest first. */
+const selectDue = (db: Database, at: number) =>
+	db
 		.select({
 			row_id: batchExports.id,
 			uuid: batchExports.uuid,
@@ -93,6 +93,10 @@ async function insertDueRuns(db: Database, at: number) {
 		)
 		.orderBy(batchExports.due_at)
 		.limit(BATCH_SIZE);
+
+/** Inserts the due runs of a batch of exports. Returns how many exports were due. */
+async function insertDueRuns(db: Database, at: number) {
+	const due = await selectDue(db, at);
 	if (due.length === 0) return 0;
 	const plans = due.map((row) => ({ row, ...dueWindows({ ...row, id: row.uuid }, at) }));
 	const common = ({ row }: Pick<(typeof plans)[number], "row">) => ({

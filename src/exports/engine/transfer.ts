@@ -5,7 +5,7 @@ import { pluralize } from "../../lib/plural.ts";
 import { type Attempt, checkCurrent, takeState, updateRun } from "./attempt.ts";
 import type { Destination, Job } from "./destinations/destination.ts";
 import { endRun, type Progress } from "./end.ts";
-import { hasChanged, type Loaded, logOf, prepare } from "./loaded.ts";
+import { FROM_START, hasChanged, type Loaded, logOf, prepare } from "./loaded.ts";
 import { bytesOf } from "./rows.ts";
 import { logWhere } from "./run_log.ts";
 import { sourceOf } from "./sources/index.ts";
@@ -37,26 +37,10 @@ const END: Position = [];
 
 /** Returns where a run continues. If the destination or the query has changed, it starts over. */
 function positionOf(run: Loaded["run"], fingerprint: string) {
-	const { cursor, records_completed, records_total_count } = run;
-	const { bytes, unfit_values } = run;
-	if (hasChanged(run, fingerprint))
-		return {
-			state: null,
-			cursor: null,
-			records_completed: 0,
-			records_total_count: null,
-			bytes: 0,
-			unfit_values: 0,
-		};
+	if (hasChanged(run, fingerprint)) return { state: null, ...FROM_START };
+	const { cursor, records_completed, records_total_count, bytes, unfit_values } = run;
 	const state = run.state ?? run.resume_state;
-	return {
-		state,
-		cursor,
-		records_completed,
-		records_total_count,
-		bytes,
-		unfit_values,
-	};
+	return { state, cursor, records_completed, records_total_count, bytes, unfit_values };
 }
 
 /** Returns the log entry for a run that continues or starts over; null if there is none. */

@@ -7,6 +7,7 @@ import type { Tenant } from "../../access/tenant.ts";
 import { arrivalOf, nextId } from "../../db/arrival_id.ts";
 import { events, persons } from "../../db/schema/events.ts";
 import { projects } from "../../db/schema/projects.ts";
+import { grouped } from "../../lib/groups.ts";
 import type { events as Events } from "./shape.ts";
 
 /** D1 accepts values of at most 2,000,000 bytes, more than a request's largest row. */
@@ -16,20 +17,8 @@ const MAX_LIST_BYTES = 1_900_000;
 const MAX_PERSON_BYTES = 2 ** 19;
 
 /** Joins rows of JSON into as few JSON lists as D1's limit allows. */
-function lists(rows: Iterable<string>): string[] {
-	const parts: string[][] = [];
-	let free = 0;
-	for (const row of rows) {
-		const bytes = Buffer.byteLength(row) + 1;
-		if (bytes > free) {
-			parts.push([]);
-			free = MAX_LIST_BYTES;
-		}
-		parts.at(-1)?.push(row);
-		free -= bytes;
-	}
-	return parts.map((part) => `[${part}]`);
-}
+const lists = (rows: Iterable<string>) =>
+	grouped(rows, MAX_LIST_BYTES, (row) => Buffer.byteLength(row) + 1).map((part) => `[${part}]`);
 
 type Event = z.infer<typeof Events>[number];
 

@@ -1,12 +1,9 @@
-import type { Key } from "../../auth/keys.ts";
+import type { Access } from "../../access/access.ts";
 import { parseExact } from "../../lib/lossless_json.ts";
 import type { ApiRequest, Gateway } from "../gateway.ts";
 
 /** What the key in use allows, as recorded in KV. */
-export type KeyInUse = Pick<
-	Key,
-	"scopes" | "organizations" | "projects" | "allowed_ips" | "expires_at"
->;
+export type KeyInUse = Access;
 
 /** The functions of the API's isolate that this one can call. */
 export type Calls = Pick<Gateway, "asset" | "report" | "send">;

@@ -1,3 +1,4 @@
+import { jsonOf } from "../../lib/json.ts";
 import { logWarning } from "../../lib/log.ts";
 import { limiter } from "./limiter.ts";
 import type { TimeLimit } from "./time_limit.ts";
@@ -67,12 +68,5 @@ function failed(error: unknown): Result {
 	return { rejection: "The storage failed." };
 }
 
-const isJson = (json: unknown): json is string => {
-	if (typeof json !== "string" || json.length > MAX_VALUE_LENGTH) return false;
-	try {
-		JSON.parse(json);
-		return true;
-	} catch {
-		return false;
-	}
-};
+const isJson = (json: unknown): json is string =>
+	typeof json === "string" && json.length <= MAX_VALUE_LENGTH && jsonOf(json) !== undefined;

@@ -23,29 +23,17 @@ import { isUnused, pluginBytes, type Row, select, visible } from "./rows.ts";
 import {
 	type activityFilters,
 	isPluginOrganization,
-	type Plugin,
+	Plugin,
 	pluginColumns,
 	toPlugin,
 } from "./shape.ts";
 
-const NO_PLUGIN: Record<keyof z.infer<typeof Plugin>, null> = {
-	id: null,
-	plugin_type: null,
-	name: null,
-	description: null,
-	url: null,
-	icon: null,
-	config_schema: null,
-	tag: null,
-	latest_tag: null,
-	is_global: null,
-	organization_id: null,
-	organization_name: null,
-	capabilities: null,
-	metrics: null,
-	public_jobs: null,
-	x_function_migration_available: null,
-};
+function nulls<T extends object>(shape: T): Record<keyof T, null>;
+function nulls(shape: object) {
+	return Object.fromEntries(Object.keys(shape).map((name) => [name, null]));
+}
+
+const NO_PLUGIN = nulls(Plugin.shape);
 
 /** Adds the fields of a plugin to a page (docs/api.md#responses-with-extra-fields). */
 const withPlugin = <T>(plugin: Row | null | undefined, page: Envelope<T>) => ({

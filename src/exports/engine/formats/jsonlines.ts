@@ -1,14 +1,11 @@
+import { jsonOf } from "../../../lib/json.ts";
 import type { Column, Row } from "../rows.ts";
 import type { Encoder } from "./format.ts";
 import { type LineCompression, lines } from "./lines.ts";
 
 /** Returns JSON text on one line; other text as a JSON string. */
 function nested(json: string) {
-	try {
-		JSON.parse(json);
-	} catch {
-		return JSON.stringify(json);
-	}
+	if (jsonOf(json) === undefined) return JSON.stringify(json);
 	// Line breaks in valid JSON are white space between values.
 	return /[\n\r]/.test(json) ? json.replace(/[\n\r]+/g, " ") : json;
 }

@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { jsonOf } from "../../../../lib/json.ts";
 import { MisconfiguredError } from "../../../../outbound/errors.ts";
 import { addressOf } from "../../../../outbound/send.ts";
 import type { Kind } from "../../query/expression.ts";
@@ -51,13 +52,7 @@ export const settingsFor = (types: ColumnTypes): Record<string, string> =>
 const NameAndType = z.tuple([z.string(), z.string()]).rest(z.unknown());
 
 /** Parses a line of a response; null if the line is incomplete. */
-function parseLine(line: string) {
-	try {
-		return NameAndType.safeParse(JSON.parse(line)).data ?? null;
-	} catch {
-		return null;
-	}
-}
+const parseLine = (line: string) => NameAndType.safeParse(jsonOf(line)).data ?? null;
 
 /** Returns the types of the table's columns; null if the table doesn't exist. */
 export async function findTable({ ask }: Client, config: Settings): Promise<ColumnTypes | null> {

@@ -1,5 +1,6 @@
 // Imported because the global `Buffer` is slow to access in workerd.
 import { Buffer } from "node:buffer";
+import { jsonOf } from "../../../../lib/json.ts";
 import type { Column, Row } from "../../rows.ts";
 
 const SPECIAL = /[\\\n\r\t\0]/;
@@ -27,16 +28,7 @@ const storable = (json: string) =>
 			)
 		: json;
 
-const isJson = (text: string) => {
-	try {
-		JSON.parse(text);
-		return true;
-	} catch {
-		return false;
-	}
-};
-
-const asJson = (text: string) => (isJson(text) ? text : JSON.stringify(text));
+const asJson = (text: string) => (jsonOf(text) === undefined ? JSON.stringify(text) : text);
 
 /**
  * Encodes rows in the text format of COPY, in UTF-8. Lone surrogates become U+FFFD.
