@@ -1,6 +1,8 @@
 import { sql } from "drizzle-orm";
 import type { SQLiteSelect } from "drizzle-orm/sqlite-core";
+import type { Statement } from "../db/client.ts";
 import { firstPage, type List, paged, type RowOf } from "../db/list.ts";
+import { orNotFound } from "../http/errors.ts";
 import { type Envelope, envelope, type Page } from "../http/page.ts";
 import { cacheStatement } from "./cached_statements.ts";
 import type { TenantSql } from "./sql.ts";
@@ -25,6 +27,36 @@ export async function readPage<S extends SQLiteSelect>(
 	to?: (row: RowOf<S>) => unknown,
 ): Promise<Envelope<unknown>> {
 	const [rows, [counted]] = await tenant.read(...paged(tenant.db, page, select, list));
+	return envelope(page, rows, counted?.count ?? 0, list.keys, to);
+}
+
+/** A statement whose first row has an id, if the parent exists. */
+type Parent = Statement & { _: { result: { id: unknown }[] } };
+
+type ListIn<S extends SQLiteSelect, R> = List<S> & {
+	select: () => S;
+	/** Converts a row to a result. */
+	to?: (row: RowOf<S>) => R;
+};
+
+/** Returns a page of what a parent has, in one round trip. Throws 404 if there is no such parent. */
+export function readPageIn<S extends SQLiteSelect, R = RowOf<S>>(
+	tenant: Tenant,
+	page: Page,
+	parent: Parent,
+	list: ListIn<S, R>,
+): Promise<Envelope<R>>;
+export async function readPageIn<S extends SQLiteSelect>(
+	tenant: Tenant,
+	page: Page,
+	parent: Parent,
+	{ select, to, ...list }: ListIn<S, unknown>,
+): Promise<Envelope<unknown>> {
+	const [rows, [counted], [found]] = await tenant.read(
+		...paged(tenant.db, page, select, list),
+		parent,
+	);
+	orNotFound(found?.id);
 	return envelope(page, rows, counted?.count ?? 0, list.keys, to);
 }
 

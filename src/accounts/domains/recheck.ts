@@ -1,6 +1,6 @@
 import { and, eq, isNotNull, lte } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
-import { commitIfCurrent } from "../../access/unit_of_work.ts";
+import { commitIfCurrent } from "../../access/retry.ts";
 import { assertExists } from "../../db/assertion.ts";
 import type { Database } from "../../db/client.ts";
 import { iso } from "../../db/now.ts";

@@ -1,16 +1,17 @@
 import { and, eq, sql } from "drizzle-orm";
 import type * as z from "zod";
+import { readPageIn } from "../../access/pages.ts";
 import { removeRow } from "../../access/remove.ts";
 import type { Tenant } from "../../access/tenant.ts";
 import { currentOrganization, selectCaller } from "../../access/visible.ts";
 import { evict } from "../../auth/keys.ts";
-import { countWhere, paged } from "../../db/list.ts";
+import { countWhere } from "../../db/list.ts";
 import { domains } from "../../db/schema/domains.ts";
 import { identities } from "../../db/schema/identities.ts";
 import { organizations } from "../../db/schema/organizations.ts";
 import { personalApiKeys } from "../../db/schema/personal_api_keys.ts";
 import { orNotFound } from "../../http/errors.ts";
-import { envelope, mapResults, type Page } from "../../http/page.ts";
+import type { Page } from "../../http/page.ts";
 import { methodOf } from "../sign_in/rules.ts";
 import { identityRemoved, tellCaller } from "../users/mails.ts";
 import type { Identity } from "./shape.ts";
@@ -38,21 +39,16 @@ const toIdentity = (row: Row): z.infer<typeof Identity> => ({ ...row, method: me
 
 const own = ({ key }: Tenant) => eq(identities.user_id, key.user_id);
 
-export async function list(tenant: Tenant, uuid: string, page: Page) {
-	const keys = ({ id }: Row) => [id];
-	const [rows, [counted], [user]] = await tenant.read(
-		...paged(tenant.db, page, () => select(tenant), {
-			where: own(tenant),
-			total: countWhere(identities, own(tenant)),
-			by: [identities.connection],
-			keys,
-			order: "asc" as const,
-		}),
-		selectCaller(tenant, uuid),
-	);
-	orNotFound(user);
-	return mapResults(envelope(page, rows, counted?.count ?? 0, keys), toIdentity);
-}
+export const list = (tenant: Tenant, uuid: string, page: Page) =>
+	readPageIn(tenant, page, selectCaller(tenant, uuid), {
+		select: () => select(tenant),
+		where: own(tenant),
+		total: countWhere(identities, own(tenant)),
+		by: [identities.connection],
+		keys: ({ id }) => [id],
+		order: "asc",
+		to: toIdentity,
+	});
 
 /** Removes the link, which ends the sessions that were started through it (by a trigger). */
 export async function remove(tenant: Tenant, uuid: string, connection: string) {

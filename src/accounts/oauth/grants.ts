@@ -6,7 +6,7 @@ import { currentOrganization } from "../../access/visible.ts";
 import { addressOf } from "../../auth/addresses.ts";
 import { ACCESS_TOKEN, digest, evict, isWellFormed } from "../../auth/keys.ts";
 import { assertExists } from "../../db/assertion.ts";
-import { aliased, type Connected, type Database, runBatch } from "../../db/client.ts";
+import { aliased, type Connected, type Database } from "../../db/client.ts";
 import type { ActivityOf } from "../../db/event_types.ts";
 import { organizationId } from "../../db/organization_ids.ts";
 import { oauthRefreshTokens } from "../../db/schema/oauth.ts";
@@ -64,13 +64,8 @@ export async function findByToken(db: Connected, token: string): Promise<Found |
 	const hash = await digest(token);
 	const refresh = readRefreshToken(token);
 	if (!refresh && !isWellFormed(token, ACCESS_TOKEN)) return undefined;
-	const { grants } = await runBatch(db, {
-		grants: selectGrants(
-			db,
-			refresh ? eq(personalApiKeys.id, refresh.key_id) : eq(personalApiKeys.hash, hash),
-		),
-	});
-	const [grant] = grants;
+	const isThis = refresh ? eq(personalApiKeys.id, refresh.key_id) : eq(personalApiKeys.hash, hash);
+	const [[grant]] = await db.batch([selectGrants(db, isThis)]);
 	if (!grant) return undefined;
 	if (!refresh) return { grant, kind: "access" };
 	if (grant.family !== (await digest(refresh.family))) return undefined;

@@ -1,26 +1,24 @@
 import { and, eq, gt } from "drizzle-orm";
 import type * as z from "zod";
+import { readPageIn } from "../../access/pages.ts";
 import { retry } from "../../access/retry.ts";
 import type { Tenant } from "../../access/tenant.ts";
 import { selectCaller } from "../../access/visible.ts";
 import { evict } from "../../auth/keys.ts";
 import { assertExists } from "../../db/assertion.ts";
-import { paged } from "../../db/list.ts";
 import { now } from "../../db/now.ts";
 import { oauthRefreshTokens } from "../../db/schema/oauth.ts";
 import { personalApiKeys } from "../../db/schema/personal_api_keys.ts";
 import { orNotFound } from "../../http/errors.ts";
-import { envelope, mapResults, type Page } from "../../http/page.ts";
+import type { Page } from "../../http/page.ts";
 import { entriesOf, type Grant, isGrant, select } from "../oauth/grants.ts";
 import type { OauthGrant } from "./shape.ts";
 
 /** SQL condition: the grant has a refresh token that works. */
 export const isCurrent = () => gt(oauthRefreshTokens.expires_at, now());
 
-const keys = ({ id }: Grant) => [id];
-
 /** How a list of grants is sorted: newest first. */
-export const ORDER = { by: [personalApiKeys.id], keys };
+export const ORDER = { by: [personalApiKeys.id], keys: ({ id }: Grant) => [id] };
 
 /** WHERE clause on `personal_api_keys`: the caller's grants. */
 const isOwn = ({ key }: Tenant) => isGrant(eq(personalApiKeys.user_id, key.user_id));
@@ -45,17 +43,13 @@ const toGrant = (grant: Grant): z.infer<typeof OauthGrant> => ({
 });
 
 /** Newest first. Throws 404 if the user isn't the caller. */
-export async function list(tenant: Tenant, uuid: string, page: Page) {
-	const [rows, [counted], [caller]] = await tenant.read(
-		...paged(tenant.db, page, () => select(tenant.db).$dynamic(), {
-			...ORDER,
-			where: and(isOwn(tenant), isCurrent()),
-		}),
-		selectCaller(tenant, uuid),
-	);
-	orNotFound(caller);
-	return mapResults(envelope(page, rows, counted?.count ?? 0, keys), toGrant);
-}
+export const list = (tenant: Tenant, uuid: string, page: Page) =>
+	readPageIn(tenant, page, selectCaller(tenant, uuid), {
+		...ORDER,
+		select: () => select(tenant.db).$dynamic(),
+		where: and(isOwn(tenant), isCurrent()),
+		to: toGrant,
+	});
 
 /** Ends the access of an app of the caller. */
 export const remove = (tenant: Tenant, uuid: string, id: string) =>

@@ -1,16 +1,17 @@
 import { and, eq, inArray, sql } from "drizzle-orm";
 import type * as z from "zod";
+import { readPageIn } from "../../access/pages.ts";
 import { retry } from "../../access/retry.ts";
 import type { Tenant } from "../../access/tenant.ts";
 import { currentOrganization, selectCaller } from "../../access/visible.ts";
 import { assertExists } from "../../db/assertion.ts";
 import type { ActivityOf } from "../../db/event_types.ts";
-import { countWhere, paged } from "../../db/list.ts";
+import { countWhere } from "../../db/list.ts";
 import { passkeys } from "../../db/schema/passkeys.ts";
 import { signIns } from "../../db/schema/sign_in.ts";
 import { twoFactors } from "../../db/schema/two_factor.ts";
 import { orNotFound } from "../../http/errors.ts";
-import { envelope, type Page } from "../../http/page.ts";
+import type { Page } from "../../http/page.ts";
 import * as sessions from "../personal_api_keys/sessions.ts";
 import {
 	announce,
@@ -48,20 +49,15 @@ const byId = (tenant: Tenant, uuid: string, id: string) =>
 	and(isTheirs(tenant, uuid), eq(passkeys.id, id.toLowerCase()));
 
 /** Newest first. Throws 404 if `uuid` is somebody else's. */
-export async function list(tenant: Tenant, uuid: string, page: Page) {
+export function list(tenant: Tenant, uuid: string, page: Page) {
 	const where = isTheirs(tenant, uuid);
-	const keys = ({ id }: Row) => [id];
-	const [rows, [counted], [user]] = await tenant.read(
-		...paged(tenant.db, page, () => select(tenant).$dynamic(), {
-			where,
-			by: [passkeys.id],
-			keys,
-			total: countWhere(passkeys, where),
-		}),
-		selectCaller(tenant, uuid),
-	);
-	orNotFound(user);
-	return envelope(page, rows, counted?.count ?? 0, keys);
+	return readPageIn(tenant, page, selectCaller(tenant, uuid), {
+		select: () => select(tenant).$dynamic(),
+		where,
+		by: [passkeys.id],
+		keys: ({ id }) => [id],
+		total: countWhere(passkeys, where),
+	});
 }
 
 export const find = (tenant: Tenant, uuid: string, id: string) =>

@@ -35,8 +35,8 @@ export const expectedOf = (env: Env, url: string, clientDataJSON: string): Expec
 });
 
 /** Returns the same error for each reason, so that it tells nothing about users and passkeys. */
-export const invalidPasskey = (attr: string) =>
-	invalid(attr, "This passkey is unknown, or its signature is invalid.", "invalid_passkey");
+export const invalidPasskey = () =>
+	invalid("passkey", "This passkey is unknown, or its signature is invalid.", "invalid_passkey");
 
 /** A use of a passkey that was verified: what it was before, and what it is now. */
 export type PasskeyUse = SignedWith & { used: { sign_count: number; is_backed_up: boolean } };
@@ -50,13 +50,13 @@ export type PasskeyUse = SignedWith & { used: { sign_count: number; is_backed_up
 export async function verifyUse(
 	env: Env,
 	url: string,
-	{ assertion, signed, isUserVerified, attr }: Use,
+	{ assertion, signed, isUserVerified }: Use,
 ): Promise<PasskeyUse> {
 	const expected = expectedOf(env, url, assertion.response.clientDataJSON);
-	if (signed === null) throw invalidPasskey(attr);
+	if (signed === null) throw invalidPasskey();
 	const worker = await verifier(env);
 	const result = await worker.authenticate(assertion, signed, expected, isUserVerified);
-	if ("error" in result) throw invalidPasskey(attr);
+	if ("error" in result) throw invalidPasskey();
 	const { sign_count, is_backed_up } = result;
 	return { ...signed, used: { sign_count, is_backed_up } };
 }
@@ -65,8 +65,6 @@ type Use = {
 	assertion: Assertion;
 	signed: SignedWith | null;
 	isUserVerified: boolean;
-	/** The field with the assertion. */
-	attr: string;
 };
 
 /** SQL condition: no other request has used the challenge or the passkey since they were read. */

@@ -1,14 +1,13 @@
 import { eq } from "drizzle-orm";
+import { readPageIn } from "../../access/pages.ts";
 import type { Tenant } from "../../access/tenant.ts";
-import { paged } from "../../db/list.ts";
 import { personalApiKeyDays, personalApiKeys } from "../../db/schema/personal_api_keys.ts";
-import { orNotFound } from "../../http/errors.ts";
-import { envelope, type Page } from "../../http/page.ts";
+import type { Page } from "../../http/page.ts";
 import type { Owner } from "./owner.ts";
 import { byId } from "./queries.ts";
 
 /** Lists the days of a key, newest first. Throws 404 if the owner doesn't have this key. */
-export async function list(tenant: Tenant, owner: Owner, id: string, page: Page) {
+export function list(tenant: Tenant, owner: Owner, id: string, page: Page) {
 	const { db } = tenant;
 	const { day, requests, refusals, last_address } = personalApiKeyDays;
 	const select = db.select({ day, requests, refusals, last_address }).from(personalApiKeyDays);
@@ -16,15 +15,10 @@ export async function list(tenant: Tenant, owner: Owner, id: string, page: Page)
 		.select({ id: personalApiKeys.id })
 		.from(personalApiKeys)
 		.where(byId(tenant, owner, id));
-	const keys = (row: { day: string }) => [row.day];
-	const [rows, [counted], [key]] = await tenant.read(
-		...paged(db, page, () => select.$dynamic(), {
-			where: eq(personalApiKeyDays.key_id, keyId),
-			by: [day],
-			keys,
-		}),
-		keyId,
-	);
-	orNotFound(key);
-	return envelope(page, rows, counted?.count ?? 0, keys);
+	return readPageIn(tenant, page, keyId, {
+		select: () => select.$dynamic(),
+		where: eq(personalApiKeyDays.key_id, keyId),
+		by: [day],
+		keys: (row) => [row.day],
+	});
 }

@@ -1,6 +1,7 @@
 import { and, eq, isNull, sql } from "drizzle-orm";
 import { v7 } from "uuid";
 import type * as z from "zod";
+import { readPageIn } from "../../access/pages.ts";
 import { removeRow } from "../../access/remove.ts";
 import { retry } from "../../access/retry.ts";
 import type { Tenant } from "../../access/tenant.ts";
@@ -10,12 +11,11 @@ import { cache, evict, newKey, toRecord } from "../../auth/keys.ts";
 import { assertExists, assertThat } from "../../db/assertion.ts";
 import { changes, isUnchanged } from "../../db/changes.ts";
 import type { ActivityOf } from "../../db/event_types.ts";
-import { paged } from "../../db/list.ts";
 import { now } from "../../db/now.ts";
 import { organizationUuid } from "../../db/organization_ids.ts";
 import { personalApiKeys } from "../../db/schema/personal_api_keys.ts";
 import { invalid, orNotFound } from "../../http/errors.ts";
-import { envelope, mapResults, type Page } from "../../http/page.ts";
+import type { Page } from "../../http/page.ts";
 import { canWrite, keyChanged, tellCaller } from "../users/mails.ts";
 import {
 	assertMayGrant,
@@ -54,22 +54,15 @@ export async function findOwner(tenant: Tenant, owner: Owner) {
 }
 
 /** Newest first. Throws 404 if there is no such owner. */
-export async function list(tenant: Tenant, owner: Owner, page: Page) {
-	const keys = ({ id }: Row) => [id];
-	const [rows, [counted], [user]] = await tenant.read(
-		...paged(tenant.db, page, () => select(tenant).$dynamic(), {
-			where: isOwned(owner),
-			by: [personalApiKeys.id],
-			keys,
-			total: countOf(owner),
-		}),
-		selectOwner(tenant, owner),
-	);
-	orNotFound(user?.id);
-	return mapResults(envelope(page, rows, counted?.count ?? 0, keys), (row) =>
-		toPersonalApiKey(row),
-	);
-}
+export const list = (tenant: Tenant, owner: Owner, page: Page) =>
+	readPageIn(tenant, page, selectOwner(tenant, owner), {
+		select: () => select(tenant).$dynamic(),
+		where: isOwned(owner),
+		by: [personalApiKeys.id],
+		keys: ({ id }) => [id],
+		total: countOf(owner),
+		to: (row) => toPersonalApiKey(row),
+	});
 
 const read = (tenant: Tenant, owner: Owner, id: string) =>
 	tenant.find(select(tenant).where(byId(tenant, owner, id)));

@@ -1,6 +1,5 @@
 import { and, eq, isNotNull } from "drizzle-orm";
 import type { Context } from "hono";
-import { runBatch } from "../../db/client.ts";
 import { domains } from "../../db/schema/domains.ts";
 import { connect } from "../../db/session.ts";
 import type { App } from "../../env.ts";
@@ -30,13 +29,12 @@ const columns = {
  */
 export async function findConnection(c: Context<App>, domain_id: string) {
 	const { db } = connect(c, "first-primary");
-	const { rows } = await runBatch(db, {
-		rows: db
+	const [[row]] = await db.batch([
+		db
 			.select(columns)
 			.from(domains)
 			.where(and(eq(domains.id, domain_id.toLowerCase()), isNotNull(domains.verified_at))),
-	});
-	const [row] = rows;
+	]);
 	const { saml_entity_id, saml_acs_url, saml_x509_cert } = row ?? {};
 	if (!row || !saml_entity_id || !saml_acs_url || !saml_x509_cert || !c.env.APP_URL)
 		throw new SignInError("not_configured", "SAML isn't set up for the domain.");

@@ -1,11 +1,9 @@
 import { and, eq, sql } from "drizzle-orm";
-import type { SQLiteColumn, SQLiteSelect } from "drizzle-orm/sqlite-core";
+import type { SQLiteColumn } from "drizzle-orm/sqlite-core";
 import type { Tenant } from "../../access/tenant.ts";
-import { type List, paged, type RowOf } from "../../db/list.ts";
 import { domains } from "../../db/schema/domains.ts";
 import { scimTokens } from "../../db/schema/scim.ts";
-import { invalid, orNotFound } from "../../http/errors.ts";
-import { type Envelope, envelope, type Page } from "../../http/page.ts";
+import { invalid } from "../../http/errors.ts";
 
 /** The beginning of a token, which tells it from an API key (docs/sign-on.md#tokens). */
 export const TOKEN_PREFIX = "tnt_scim_";
@@ -40,19 +38,3 @@ export const inDomain = ({ organization }: Tenant, domain_id: string, column: SQ
 		sql`exists (select 1 from ${domains}
 			where ${domains.organization_id} = ${organization} and ${domains.id} = ${domain_id.toLowerCase()})`,
 	);
-
-/** Returns a page of rows of the domain in the path. Throws 404 if it isn't the organization's. */
-export async function readPageOf<S extends SQLiteSelect>(
-	tenant: Tenant,
-	domain_id: string,
-	page: Page,
-	select: () => S,
-	list: List<S>,
-): Promise<Envelope<RowOf<S>>> {
-	const [rows, [counted], [domain]] = await tenant.read(
-		...paged(tenant.db, page, select, list),
-		selectDomain(tenant, domain_id),
-	);
-	orNotFound(domain);
-	return envelope<RowOf<S>>(page, rows, counted?.count ?? 0, list.keys);
-}

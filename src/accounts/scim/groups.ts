@@ -1,5 +1,6 @@
 import { and, eq, sql } from "drizzle-orm";
 import type * as z from "zod";
+import { readPageIn } from "../../access/pages.ts";
 import { retry } from "../../access/retry.ts";
 import type { Tenant } from "../../access/tenant.ts";
 import { selectVisibleProjects } from "../../access/visible.ts";
@@ -9,7 +10,7 @@ import { now } from "../../db/now.ts";
 import { scimGroups } from "../../db/schema/scim.ts";
 import { doesNotExist, orNotFound } from "../../http/errors.ts";
 import type { Page } from "../../http/page.ts";
-import { inDomain, readPageOf } from "./domain.ts";
+import { inDomain, selectDomain } from "./domain.ts";
 import * as people from "./people.ts";
 import type { ScimGroup, update as Update } from "./shape.ts";
 
@@ -35,7 +36,8 @@ const select = ({ db }: Tenant) =>
 
 /** Lists the groups, ordered by their age, newest first. */
 export const list = (tenant: Tenant, domain_id: string, page: Page) =>
-	readPageOf(tenant, domain_id, page, () => select(tenant), {
+	readPageIn(tenant, page, selectDomain(tenant, domain_id), {
+		select: () => select(tenant),
 		where: eq(scimGroups.domain_id, domain_id.toLowerCase()),
 		by: [scimGroups.id],
 		keys: ({ id }) => [id],

@@ -1,21 +1,17 @@
 import { eq, getTableColumns } from "drizzle-orm";
+import { readPageIn } from "../../access/pages.ts";
 import type { Tenant } from "../../access/tenant.ts";
 import { scimRequests } from "../../db/schema/scim.ts";
 import type { Page } from "../../http/page.ts";
-import { readPageOf } from "./domain.ts";
+import { selectDomain } from "./domain.ts";
 
 const { domain_id: ofDomain, ...columns } = getTableColumns(scimRequests);
 
 /** Lists the provider's last requests, newest first. */
 export const list = (tenant: Tenant, domain_id: string, page: Page) =>
-	readPageOf(
-		tenant,
-		domain_id,
-		page,
-		() => tenant.db.select(columns).from(scimRequests).$dynamic(),
-		{
-			where: eq(ofDomain, domain_id.toLowerCase()),
-			by: [scimRequests.id],
-			keys: ({ id }) => [id],
-		},
-	);
+	readPageIn(tenant, page, selectDomain(tenant, domain_id), {
+		select: () => tenant.db.select(columns).from(scimRequests).$dynamic(),
+		where: eq(ofDomain, domain_id.toLowerCase()),
+		by: [scimRequests.id],
+		keys: ({ id }) => [id],
+	});

@@ -1,6 +1,7 @@
 import { and, eq, gt, isNull, lte, or, sql } from "drizzle-orm";
 import { v7 } from "uuid";
 import type * as z from "zod";
+import { readPageIn } from "../../access/pages.ts";
 import { removeRow } from "../../access/remove.ts";
 import { retry } from "../../access/retry.ts";
 import type { Tenant } from "../../access/tenant.ts";
@@ -11,7 +12,7 @@ import { scimTokens } from "../../db/schema/scim.ts";
 import { invalid, orNotFound } from "../../http/errors.ts";
 import type { Page } from "../../http/page.ts";
 import { DAY_MS } from "../../lib/durations.ts";
-import { ofDomain, readPageOf, selectDomain, TOKEN_PREFIX, verified } from "./domain.ts";
+import { ofDomain, selectDomain, TOKEN_PREFIX, verified } from "./domain.ts";
 import type { ScimToken } from "./shape.ts";
 
 /** How long a token works after it was replaced. */
@@ -34,7 +35,8 @@ const isValid = () => or(isNull(scimTokens.expires_at), gt(scimTokens.expires_at
 
 /** Lists the tokens that still work, newest first. */
 export const list = (tenant: Tenant, domain_id: string, page: Page) =>
-	readPageOf(tenant, domain_id, page, () => select(tenant), {
+	readPageIn(tenant, page, selectDomain(tenant, domain_id), {
+		select: () => select(tenant),
 		where: and(ofDomain(tenant, domain_id), isValid()),
 		by: [scimTokens.id],
 		keys: ({ id }) => [id],

@@ -1,15 +1,15 @@
 import { and, eq, gt, isNotNull, sql } from "drizzle-orm";
 import type * as z from "zod";
+import { readPageIn } from "../../access/pages.ts";
 import { retry } from "../../access/retry.ts";
 import type { Tenant } from "../../access/tenant.ts";
 import { selectCaller } from "../../access/visible.ts";
 import { evict } from "../../auth/keys.ts";
 import { assertExists, assertThat } from "../../db/assertion.ts";
-import { paged } from "../../db/list.ts";
 import { now } from "../../db/now.ts";
 import { personalApiKeys } from "../../db/schema/personal_api_keys.ts";
 import { orNotFound } from "../../http/errors.ts";
-import { envelope, mapResults, type Page } from "../../http/page.ts";
+import type { Page } from "../../http/page.ts";
 import * as sessions from "../personal_api_keys/sessions.ts";
 import type { Session } from "./shape.ts";
 
@@ -41,22 +41,15 @@ const toSession = (
 });
 
 /** Newest first. Throws 404 if the user isn't the caller. */
-export async function list(tenant: Tenant, uuid: string, page: Page) {
-	const keys = ({ id }: Row) => [id];
-	const [rows, [counted], [caller]] = await tenant.read(
-		...paged(tenant.db, page, () => select(tenant).$dynamic(), {
-			where: isOwn(tenant),
-			by: [personalApiKeys.id],
-			keys,
-			total: sql<number>`(select count(*) from ${personalApiKeys} where ${isOwn(tenant)})`,
-		}),
-		selectCaller(tenant, uuid),
-	);
-	orNotFound(caller);
-	return mapResults(envelope(page, rows, counted?.count ?? 0, keys), (row) =>
-		toSession(tenant, row),
-	);
-}
+export const list = (tenant: Tenant, uuid: string, page: Page) =>
+	readPageIn(tenant, page, selectCaller(tenant, uuid), {
+		select: () => select(tenant).$dynamic(),
+		where: isOwn(tenant),
+		by: [personalApiKeys.id],
+		keys: ({ id }) => [id],
+		total: sql<number>`(select count(*) from ${personalApiKeys} where ${isOwn(tenant)})`,
+		to: (row) => toSession(tenant, row),
+	});
 
 /** Ends a session, which may be the current one. */
 export async function remove(tenant: Tenant, uuid: string, id: string) {

@@ -4,7 +4,7 @@ import { currentOrganization } from "../../access/visible.ts";
 import { countFailure } from "../../auth/addresses.ts";
 import { inCookie } from "../../auth/cookie.ts";
 import { digest } from "../../auth/keys.ts";
-import { runBatch } from "../../db/client.ts";
+import { type Database, runBatch } from "../../db/client.ts";
 import { organizations } from "../../db/schema/organizations.ts";
 import { personalApiKeys } from "../../db/schema/personal_api_keys.ts";
 import { signIns } from "../../db/schema/sign_in.ts";
@@ -13,15 +13,9 @@ import { isActivePerson, users } from "../../db/schema/users.ts";
 import { connect } from "../../db/session.ts";
 import type { App } from "../../env.ts";
 import { invalid, throttled } from "../../http/errors.ts";
-import { referenceOf } from "../passkeys/challenges.ts";
+import { type Reference, referenceOf } from "../passkeys/challenges.ts";
 import { selectByHash as selectSession } from "../personal_api_keys/sessions.ts";
-import {
-	countAttempt,
-	type Factor,
-	factorColumns,
-	type Given,
-	isGiven,
-} from "../two_factor/proof.ts";
+import { countAttempt, factorColumns, type Given, isGiven } from "../two_factor/proof.ts";
 import { userColumns } from "../users/shape.ts";
 import {
 	brokenGlassOf,
@@ -34,6 +28,34 @@ import {
 } from "./rules.ts";
 
 export type SignIn = Awaited<ReturnType<typeof findSignIn>>;
+
+/** Selects links with their users and everything else that signing in depends on. */
+const selectLinks = (db: Database, passkey: Reference | undefined) =>
+	db
+		.select({
+			id: signIns.id,
+			method: signIns.method,
+			connection: signIns.connection,
+			is_open: sql`(${and(isOpen(), isActivePerson)})`.mapWith(Boolean).as("is_open"),
+			attempts: sql<number>`${signIns.attempts}`.as("link_attempts"),
+			has_factor: signIns.has_factor,
+			sso: ssoOf(sql`${users.email}`, signIns.connection).as("sso"),
+			broken_glass: brokenGlassOf(sql`${users.email}`, signIns.connection).as("broken_glass"),
+			is_required: needsFactor(signIns).mapWith(Boolean).as("is_required"),
+			organization_id: sql<number | null>`${currentOrganization(signIns.user_id)}`.as(
+				"organization_id",
+			),
+			organization_name: sql<
+				string | null
+			>`(select ${organizations.name} from ${organizations} where ${organizations.id} = ${currentOrganization(signIns.user_id)})`.as(
+				"organization_name",
+			),
+			user: userColumns,
+			...factorColumns(passkey),
+		})
+		.from(signIns)
+		.innerJoin(users, eq(users.id, signIns.user_id))
+		.leftJoin(twoFactors, eq(twoFactors.user_id, users.id));
 
 /**
  * Returns the link with this token, its user, and everything else that signing in depends on. One
@@ -58,32 +80,7 @@ export async function findSignIn(c: Context<App>, token: string, given: Given = 
 					.where(and(byToken, canStillBeUsed()))
 					.returning({ id: signIns.id })
 			: undefined,
-		links: db
-			.select({
-				id: signIns.id,
-				method: signIns.method,
-				connection: signIns.connection,
-				is_open: sql`(${and(isOpen(), isActivePerson)})`.mapWith(Boolean).as("is_open"),
-				attempts: sql<number>`${signIns.attempts}`.as("link_attempts"),
-				has_factor: signIns.has_factor,
-				sso: ssoOf(sql`${users.email}`, signIns.connection).as("sso"),
-				broken_glass: brokenGlassOf(sql`${users.email}`, signIns.connection).as("broken_glass"),
-				is_required: needsFactor(signIns).mapWith(Boolean).as("is_required"),
-				organization_id: sql<number | null>`${currentOrganization(signIns.user_id)}`.as(
-					"organization_id",
-				),
-				organization_name: sql<
-					string | null
-				>`(select ${organizations.name} from ${organizations} where ${organizations.id} = ${currentOrganization(signIns.user_id)})`.as(
-					"organization_name",
-				),
-				user: userColumns,
-				...factorColumns(passkey),
-			})
-			.from(signIns)
-			.innerJoin(users, eq(users.id, signIns.user_id))
-			.leftJoin(twoFactors, eq(twoFactors.user_id, users.id))
-			.where(byToken),
+		links: selectLinks(db, passkey).where(byToken),
 		keys: db
 			.select({
 				id: personalApiKeys.id,
@@ -105,16 +102,12 @@ export async function findSignIn(c: Context<App>, token: string, given: Given = 
 	if (!link?.is_open || !mayTry) throw await countFailure(c, linkExpired());
 	await limitRate(c, link.id);
 	if (link.sso !== null) throw ssoRequired(link.sso);
-	const { user, secret, enabled_at, last_step, attempts_since, digests, passkeys, signed } = link;
-	const factor: Factor = {
-		user_id: user.id,
-		...{ secret, enabled_at, last_step, attempts_since, digests, passkeys, signed },
-	};
+	const { user } = link;
 	return {
 		db,
 		link,
 		user,
-		factor,
+		factor: { ...link, user_id: user.id },
 		keys,
 		replaced: replaced?.[0],
 		isCounted: (attempt ?? []).length > 0,

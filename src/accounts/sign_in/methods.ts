@@ -1,7 +1,6 @@
 import { and, eq, getTableColumns, isNotNull } from "drizzle-orm";
 import type { Context } from "hono";
 import type * as z from "zod";
-import { runBatch } from "../../db/client.ts";
 import { domains } from "../../db/schema/domains.ts";
 import { connect } from "../../db/session.ts";
 import type { App } from "../../env.ts";
@@ -12,13 +11,13 @@ import type { SignInMethods } from "./shape.ts";
 
 async function settingsOf(c: Context<App>, email: string) {
 	const { db } = connect(c);
-	const { rows } = await runBatch(db, {
-		rows: db
+	const [[row]] = await db.batch([
+		db
 			.select(getTableColumns(domains))
 			.from(domains)
 			.where(and(eq(domains.domain, domainOf(email)), isNotNull(domains.verified_at))),
-	});
-	return rows[0];
+	]);
+	return row;
 }
 
 /**

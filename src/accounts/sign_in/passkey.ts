@@ -6,7 +6,6 @@ import { commit } from "../../access/unit_of_work.ts";
 import { countFailure } from "../../auth/addresses.ts";
 import { digest, newToken } from "../../auth/keys.ts";
 import { assertThat } from "../../db/assertion.ts";
-import { runBatch } from "../../db/client.ts";
 import { iso } from "../../db/now.ts";
 import { passkeys } from "../../db/schema/passkeys.ts";
 import { signInStates, signIns } from "../../db/schema/sign_in.ts";
@@ -54,7 +53,7 @@ export async function options(
 	const { challenge, insertion } = await (factor
 		? newChallenge(db, "passkey_proof", factor.user_id)
 		: newChallenge(db, "passkey_sign_in", null));
-	await runBatch(db, { insertion });
+	await db.batch([insertion]);
 	return requestOf(site, challenge, CHALLENGE_MS, factor?.passkeys);
 }
 
@@ -77,8 +76,8 @@ async function tryToEnter(c: Context<App>, assertion: Assertion) {
 	const { db } = connect(c, "first-primary");
 	const { credential_id, hash } = await referenceOf(assertion);
 	const isOpen = isOpenChallenge("passkey_sign_in", hash);
-	const { found } = await runBatch(db, {
-		found: db
+	const [[row]] = await db.batch([
+		db
 			.select({
 				user_id: users.id,
 				uuid: users.uuid,
@@ -93,15 +92,13 @@ async function tryToEnter(c: Context<App>, assertion: Assertion) {
 			.innerJoin(users, and(eq(users.id, passkeys.user_id), isActivePerson))
 			.innerJoin(signInStates, isOpen)
 			.where(eq(passkeys.credential_id, credential_id)),
-	});
-	const [row] = found;
+	]);
 	const use = await verifyUse(c.env, c.req.url, {
 		assertion,
 		signed: row?.signed ?? null,
 		isUserVerified: true,
-		attr: "passkey",
 	});
-	if (!row || assertion.response.userHandle !== handleOf(row.uuid)) throw invalidPasskey("passkey");
+	if (!row || assertion.response.userHandle !== handleOf(row.uuid)) throw invalidPasskey();
 	const token = newToken();
 	await commit(
 		c.env,

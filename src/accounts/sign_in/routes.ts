@@ -38,8 +38,9 @@ export default router()
 		},
 	)
 	.post("/preview", ok(shape.SignInPreview), body(shape.link, nothing), async (c) => {
-		const { preview } = await import("./preview.ts");
-		return c.json(await preview(c, c.req.valid("json").token));
+		const { findSignIn } = await import("./find.ts");
+		const { user, link } = await findSignIn(c, c.req.valid("json").token);
+		return c.json({ email: user.email, organization_name: link.organization_name });
 	})
 	.post("/two_factor", ok(TwoFactorSetup), body(shape.link, nothing), async (c) => {
 		const { setUp } = await import("./set_up.ts");

@@ -9,14 +9,12 @@ import { complete, PlannedTest, plan, SignInTestResult } from "./shape.ts";
 
 const domain = (c: Context<App>) => c.req.param("domain_id") ?? "";
 
-const exists = (tenant: Parameters<typeof tests.find>[0], id: string) => tests.find(tenant, id);
-
 /** docs/sign-on.md#testing-a-connection */
 export default router()
-	.post("/", created(PlannedTest), atLeast(ADMIN), body(plan, exists), async (c) => {
+	.post("/", created(PlannedTest), atLeast(ADMIN), body(plan, tests.find), async (c) => {
 		const path = await tests.plan(c.var.tenant, domain(c), c.req.valid("json"));
 		return c.json({ url: new URL(path, c.req.url).href }, 201);
 	})
-	.post("/complete", ok(SignInTestResult), atLeast(ADMIN), body(complete, exists), async (c) =>
+	.post("/complete", ok(SignInTestResult), atLeast(ADMIN), body(complete, tests.find), async (c) =>
 		c.json(await tests.complete(c.var.tenant, domain(c), c.req.valid("json").token)),
 	);

@@ -1,6 +1,5 @@
 import { and, eq, isNotNull } from "drizzle-orm";
 import type { Context } from "hono";
-import { runBatch } from "../../db/client.ts";
 import { domains } from "../../db/schema/domains.ts";
 import { connect } from "../../db/session.ts";
 import type { App } from "../../env.ts";
@@ -57,8 +56,8 @@ export function providerOf(env: Env, name: string): Connection {
 /** Returns the OpenID Connect provider of a verified domain. Throws SignInError if it has none. */
 export async function ofDomain(c: Context<App>, domain_id: string): Promise<Connection> {
 	const { db } = connect(c, "first-primary");
-	const { rows } = await runBatch(db, {
-		rows: db
+	const [[row]] = await db.batch([
+		db
 			.select({
 				organization_id: domains.organization_id,
 				issuer: domains.oidc_issuer,
@@ -67,8 +66,8 @@ export async function ofDomain(c: Context<App>, domain_id: string): Promise<Conn
 			})
 			.from(domains)
 			.where(and(eq(domains.id, domain_id), isNotNull(domains.verified_at))),
-	});
-	const { organization_id, issuer, client_id, sealed } = rows[0] ?? {};
+	]);
+	const { organization_id, issuer, client_id, sealed } = row ?? {};
 	if (!organization_id || !issuer || !client_id || !sealed) throw notConfigured();
 	const connection = connectionOf(domain_id, "oidc");
 	const client_secret = await unseal(c.env, domain_id, sealed).catch(() => {

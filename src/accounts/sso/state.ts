@@ -36,7 +36,7 @@ export async function keep(
 ) {
 	const { db } = connect(c, "first-primary");
 	const row = { hash: await digest(token), kind, data, expires_at: iso(Date.now() + STATE_MS) };
-	await runBatch(db, { insertion: db.insert(signInStates).values(row) });
+	await db.batch([db.insert(signInStates).values(row)]);
 }
 
 /** Gives the browser a token. */
@@ -45,16 +45,15 @@ function hand(c: Context<App>, token: string) {
 	setCookie(c, name, token, { ...options, maxAge: STATE_MS / 1000 });
 }
 
-/** Stores `data` for this browser. Returns the token, which works for ten minutes. */
+/** Stores `data` for this browser, which gets the token. It works for ten minutes. */
 export async function begin(
 	c: Context<App>,
 	kind: StateKind,
 	data: Record<string, unknown>,
-	token = newToken(),
+	token: string,
 ) {
 	await keep(c, kind, token, data);
 	hand(c, token);
-	return token;
 }
 
 /** SQL condition: the state of a token. */
@@ -130,13 +129,13 @@ export async function take(
 		deleteCookie(c, name, options);
 	}
 	const { db } = connect(c, "first-primary");
-	const { taken } = await runBatch(db, {
-		taken: db
+	const [[taken]] = await db.batch([
+		db
 			.delete(signInStates)
 			.where(isState(await digest(token), kind))
 			.returning({ data: signInStates.data }),
-	});
-	return taken[0]?.data;
+	]);
+	return taken?.data;
 }
 
 /** Redirects with a response that isn't stored anywhere. */

@@ -9,7 +9,7 @@ import type { Audience } from "../../auth/audience.ts";
 import { ACCESS_TOKEN, cache, newKey, toRecord } from "../../auth/keys.ts";
 import { assertThat } from "../../db/assertion.ts";
 import { isUnchanged } from "../../db/changes.ts";
-import { aliased, type Connected, type Database, runBatch } from "../../db/client.ts";
+import { aliased, type Connected, type Database } from "../../db/client.ts";
 import { iso, now } from "../../db/now.ts";
 import { organizations } from "../../db/schema/organizations.ts";
 import { personalApiKeys } from "../../db/schema/personal_api_keys.ts";
@@ -98,8 +98,7 @@ export const exchange = (c: Context<App>, form: Form) =>
 	retry(async () => {
 		const { db } = connect(c);
 		const { id, token, audience } = readRequest(c, form);
-		const { trusts } = await runBatch(db, { trusts: selectTrust(db, id) });
-		const [trust] = trusts;
+		const [[trust]] = await db.batch([selectTrust(db, id)]);
 		if (!trust)
 			throw await countFailure(
 				c,

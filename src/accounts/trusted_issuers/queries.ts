@@ -1,17 +1,18 @@
 import { and, eq, getTableColumns } from "drizzle-orm";
 import { v7 } from "uuid";
 import type * as z from "zod";
+import { readPageIn } from "../../access/pages.ts";
 import { retry } from "../../access/retry.ts";
 import { assertRoom } from "../../access/room.ts";
 import type { Tenant } from "../../access/tenant.ts";
 import { evict } from "../../auth/keys.ts";
 import { assertExists } from "../../db/assertion.ts";
 import { changes, isUnchanged } from "../../db/changes.ts";
-import { countWhere, paged } from "../../db/list.ts";
+import { countWhere } from "../../db/list.ts";
 import { personalApiKeys } from "../../db/schema/personal_api_keys.ts";
 import { trustedIssuers } from "../../db/schema/trusted_issuers.ts";
 import { orNotFound } from "../../http/errors.ts";
-import { envelope, type Page } from "../../http/page.ts";
+import type { Page } from "../../http/page.ts";
 import { checkIssuer } from "../domains/issuer.ts";
 import { issuerOf } from "../oauth/issuer.ts";
 import { assertMayGrant, checkRestrictions, restrictions } from "../personal_api_keys/grants.ts";
@@ -58,20 +59,15 @@ export async function findAccount(tenant: Tenant, account: string) {
 }
 
 /** Newest first. Throws 404 if there is no such service account. */
-export async function list(tenant: Tenant, account: string, page: Page) {
-	const keys = ({ id }: Row) => [id];
+export function list(tenant: Tenant, account: string, page: Page) {
 	const where = isOwned(tenant, account);
-	const [rows, [counted], [user]] = await tenant.read(
-		...paged(tenant.db, page, () => select(tenant).$dynamic(), {
-			where,
-			by: [trustedIssuers.id],
-			keys,
-			total: countWhere(trustedIssuers, where),
-		}),
-		selectOwner(tenant, ownerOf(tenant, account)),
-	);
-	orNotFound(user?.id);
-	return envelope(page, rows, counted?.count ?? 0, keys);
+	return readPageIn(tenant, page, selectOwner(tenant, ownerOf(tenant, account)), {
+		select: () => select(tenant).$dynamic(),
+		where,
+		by: [trustedIssuers.id],
+		keys: ({ id }) => [id],
+		total: countWhere(trustedIssuers, where),
+	});
 }
 
 export const find = (tenant: Tenant, account: string, id: string) =>

@@ -1,6 +1,6 @@
 import { and, eq, exists, type SQL } from "drizzle-orm";
 import { ACCESS_TOKEN, digest, evict, isWellFormed } from "../../auth/keys.ts";
-import { type Connected, runBatch } from "../../db/client.ts";
+import type { Connected } from "../../db/client.ts";
 import { personalApiKeys } from "../../db/schema/personal_api_keys.ts";
 import { trustedIssuers } from "../../db/schema/trusted_issuers.ts";
 
@@ -25,11 +25,11 @@ export async function endKey(env: Env, db: Connected, value: string) {
 	const isGiven = exists(
 		db.select().from(trustedIssuers).where(eq(trustedIssuers.id, personalApiKeys.client_id)),
 	);
-	const { ended } = await runBatch(db, {
-		ended: db
+	const [[ended]] = await db.batch([
+		db
 			.delete(personalApiKeys)
 			.where(and(eq(personalApiKeys.hash, hash), isGiven))
 			.returning({ id: personalApiKeys.id }),
-	});
-	if (ended.length > 0) await evict(env, hash);
+	]);
+	if (ended) await evict(env, hash);
 }

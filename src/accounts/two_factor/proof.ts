@@ -121,7 +121,7 @@ export async function prove(env: Env, attempt: Attempt): Promise<Proof> {
 	const { passkey: assertion, code = "" } = given;
 	if (!assertion) return proveCode(env, factor, code, isSettingUp);
 	if (isSettingUp) throw invalidCode();
-	const use = { assertion, signed, isUserVerified: false, attr: "passkey" };
+	const use = { assertion, signed, isUserVerified: false };
 	return { user_id, kind: "passkey", ...(await verifyUse(env, url, use)) };
 }
 
