@@ -8,14 +8,14 @@ import { endPreview } from "./access/preview.ts";
 import { type ScopeObject, scope } from "./access/scopes.ts";
 import { authenticate } from "./auth/authenticate.ts";
 import { fromDatabaseError } from "./db/errors.ts";
-import { consolePages, documentation, onlyReads } from "./docs/pages.ts";
+import { consolePages, documentation } from "./docs/pages.ts";
 import type { App } from "./env.ts";
-import { methodNotAllowed, onError, onNotFound } from "./http/errors.ts";
+import { onError, onNotFound } from "./http/errors.ts";
 import { caching } from "./http/etag.ts";
 import { crossOrigin, secureResponses } from "./http/headers.ts";
 import { formatJson } from "./http/json.ts";
 import { meter } from "./http/meter.ts";
-import { isRead, READS } from "./http/methods.ts";
+import { allowOnly, isRead } from "./http/methods.ts";
 import { logRequests } from "./http/request_log.ts";
 import { asScimErrors } from "./http/scim_errors.ts";
 import { chooseVersion, respondInVersion } from "./http/versions.ts";
@@ -60,28 +60,19 @@ export const createApp = (api: Api): Routes =>
 		.use("/api/*", caching)
 		.use(formatJson, respondInVersion(), secureResponses, crossOrigin)
 		.use("/scim/*", asScimErrors)
-		.use("/docs/*", onlyReads, documentation)
-		.use("/console/*", onlyReads, consolePages)
+		.use("/docs/*", allowOnly(["GET"]), documentation)
+		.use("/console/*", allowOnly(["GET"]), consolePages)
 		.route("/mcp", mcp(api))
 		.notFound(notFound)
 		.onError(onError(fromDatabaseError));
-
-/** Rejects methods that a path doesn't support with a 405. */
-function allowOnly(methods: string[]): MiddlewareHandler<App> {
-	const allowed = methods.flatMap((method) => (method === "GET" ? READS : [method]));
-	return async (c, next) => {
-		if (!allowed.includes(c.req.method)) throw methodNotAllowed(c.req.method, allowed);
-		await next();
-	};
-}
 
 const countParameters = (path: string) => path.split("/:").length;
 
 /** Adds the routes of a row to the app, each path with the middleware that it requires. */
 export function mount(app: Routes, row: Row, { routes }: Routes) {
 	const base = app.basePath(row.path);
-	const [shared = [], own = []] = [true, false].map((isShared) =>
-		routes.filter(({ path }) => path.endsWith("*") === isShared),
+	const { shared = [], own = [] } = Object.groupBy(routes, ({ path }) =>
+		path.endsWith("*") ? "shared" : "own",
 	);
 	const paths = [...Map.groupBy(own, ({ path }) => path)];
 	// Otherwise, `/:id` would match `/bulk` with the id `bulk`.

@@ -1,12 +1,11 @@
 import type { SQL } from "drizzle-orm";
-import type { BatchItem } from "drizzle-orm/batch";
 import {
 	CachedStatement,
 	cacheByForm,
 	type Preparable,
 	placeholder,
 } from "../db/cached_statements.ts";
-import type { Database } from "../db/client.ts";
+import type { Database, Statement } from "../db/client.ts";
 import { idsOf, type Place } from "./place.ts";
 import { IDS, KEY, type TenantSql } from "./sql.ts";
 
@@ -19,7 +18,7 @@ const tenantOf = (db: Database, place: Place): TenantSql => ({
 });
 
 /** A statement that can be cached. */
-type Cacheable = Preparable<unknown> & BatchItem<"sqlite">;
+type Cacheable = Preparable<unknown> & Statement;
 
 /** SQL for further values of a request, by name. */
 export type Given<N extends string> = Record<N, SQL>;

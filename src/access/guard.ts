@@ -1,6 +1,7 @@
 import { and, type Column, eq, type SQL, sql } from "drizzle-orm";
-import { checkAddress } from "../auth/addresses.ts";
-import { type Key, recordColumns, toKey } from "../auth/keys.ts";
+import type { Context } from "hono";
+import { addressOf, checkAddress } from "../auth/addresses.ts";
+import { recordColumns, toKey } from "../auth/keys.ts";
 import { CachedStatement, cacheByForm } from "../db/cached_statements.ts";
 import type { Database } from "../db/client.ts";
 import { ADMIN, insufficientLevel } from "../db/levels.ts";
@@ -10,11 +11,11 @@ import { personalApiKeys } from "../db/schema/personal_api_keys.ts";
 import { projectMembers } from "../db/schema/project_members.ts";
 import { projects } from "../db/schema/projects.ts";
 import { users } from "../db/schema/users.ts";
+import type { App } from "../env.ts";
 import { badCredentials, forbidden, notFound } from "../http/errors.ts";
 import { allowsApp } from "./apps.ts";
 import { checkKey } from "./permit.ts";
 import { idsOf, type Place } from "./place.ts";
-import type { ANY_KEY, Scope } from "./scopes.ts";
 import { IDS, KEY } from "./sql.ts";
 
 /** The key's digest, the condition on the tenant's organization, and SQL for the project's id. */
@@ -34,7 +35,9 @@ export const guard = (db: Database, { hash, isOrganization, project }: GuardInpu
 			key_id: nullableColumn(personalApiKeys.id, "key_id"),
 			...recordColumns,
 			last_used_at: personalApiKeys.last_used_at,
+			/** Whether the key was created by signing in (docs/keys.md#signing-in). */
 			is_session: sql`(${personalApiKeys.session} is not null)`.mapWith(Boolean).as("is_session"),
+			/** The app that the key was granted to (docs/oauth.md); null for other keys. */
 			client_id: nullableColumn(personalApiKeys.client_id, "client_id"),
 			is_app_allowed: allowsApp(personalApiKeys.client_id).mapWith(Boolean).as("is_app_allowed"),
 			is_active: users.is_active,
@@ -63,27 +66,6 @@ export const guard = (db: Database, { hash, isOrganization, project }: GuardInpu
 
 type GuardRow = Awaited<ReturnType<typeof guard>>[number];
 
-/** The caller of a request, read from D1. */
-export type Caller = {
-	key: Key;
-	last_used_at: string | null;
-	/** Whether the key was created by signing in (docs/keys.md#signing-in). */
-	is_session: boolean;
-	/** The app that the key was granted to (docs/oauth.md); null for other keys. */
-	client_id: string | null;
-	/** Whether the key belongs to a service account (docs/organizations.md#service-accounts). */
-	is_service_account: boolean;
-	/** The higher of `member_level` and `project_level`; 0 without an organization. */
-	level: number;
-	organization_id: number | null;
-	/** What the API shows as the organization's id. */
-	organization_uuid: string | null;
-	member_level: number | null;
-	plugins_access_level: number;
-	project_id: number | null;
-	project_level: number | null;
-};
-
 /** The guard's statement for all places of a form (`formOf`). */
 export const cachedGuard = cacheByForm((db, place: Place) => {
 	const { organization, project } = idsOf(place, KEY.user_id, IDS);
@@ -95,34 +77,20 @@ export const cachedGuard = cacheByForm((db, place: Place) => {
 	return new CachedStatement(guard(db, { hash: KEY.hash, isOrganization, project }));
 });
 
-/** The requirements of a route. */
-type Requirements = {
-	place: Place;
-	scope: Scope | typeof ANY_KEY;
-	level: number;
-	/** The minimum `plugins_access_level` of the organization. */
-	plugins: number;
-	/** The caller's IP address. */
-	address: string | undefined;
-};
-
 /**
  * Runs the checks that need D1, in the order of docs/api.md#order-of-checks. The key's restrictions
  * are compared with the ids in the path. They are compared with ids from the database only if the
  * caller is a member, because others must not learn these ids.
  * @throws the error of the first check that fails
  */
-export async function authorize(
-	row: GuardRow | undefined,
-	{ place, scope, level: least, plugins, address }: Requirements,
-): Promise<Caller> {
-	const key = row && toKey(row);
+export async function authorize(c: Context<App>, row: GuardRow, place: Place) {
+	const key = toKey(row);
 	if (!key) throw badCredentials();
 	const { organization_id, organization_uuid, project_id, level: member_level } = row;
 	const isMember = member_level !== null;
 	const denied =
-		(await checkAddress(key, address)) ??
-		checkKey(key, scope, {
+		(await checkAddress(key, addressOf(c))) ??
+		checkKey(key, c.get("scope"), {
 			...place,
 			...(isMember && {
 				organization: organization_uuid ?? undefined,
@@ -143,16 +111,20 @@ export async function authorize(
 		if (!project_id || (isHidden && !isUnder)) throw notFound("Project not found.");
 		if (isHidden) throw forbidden("You don't have access to the project.");
 	}
-	if (level < least) throw insufficientLevel();
-	const { is_service_account, plugins_access_level } = row;
-	if ((plugins_access_level ?? 0) < plugins)
+	if (level < (c.get("level") ?? 0)) throw insufficientLevel();
+	const plugins_access_level = row.plugins_access_level ?? 0;
+	if (plugins_access_level < (c.get("plugins") ?? 0))
 		throw forbidden("Your organization's plugin access level is insufficient.");
 	return {
 		...row,
 		key,
-		is_service_account: is_service_account ?? false,
+		is_service_account: row.is_service_account ?? false,
+		/** The higher of `member_level` and `project_level`; 0 without an organization. */
 		level,
 		member_level,
-		plugins_access_level: plugins_access_level ?? 0,
+		plugins_access_level,
 	};
 }
+
+/** The caller of a request, read from D1. */
+export type Caller = Awaited<ReturnType<typeof authorize>>;

@@ -1,10 +1,9 @@
 import { type SQL, sql } from "drizzle-orm";
-import type { BatchItem } from "drizzle-orm/batch";
 import type { Context, Handler, MiddlewareHandler } from "hono";
 import type { RouterRoute } from "hono/types";
 import { mergePath } from "hono/utils/url";
 import { assertThat } from "../db/assertion.ts";
-import type { Database } from "../db/client.ts";
+import type { Database, Statement } from "../db/client.ts";
 import { jsonOf } from "../db/snapshot.ts";
 import type { App } from "../env.ts";
 import { ApiError, preconditionFailed } from "../http/errors.ts";
@@ -25,8 +24,6 @@ declare module "hono" {
  * it reads. Its queries are sent with the first read of the change, and it continues with their
  * results. The batch of the change asserts that the queries still return the same rows.
  */
-
-type Statement = BatchItem<"sqlite">;
 
 /** The ETags of `If-Match` and `If-None-Match`; undefined without the header. */
 type Tags = { match: string[] | undefined; noneMatch: string[] | undefined };

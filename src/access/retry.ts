@@ -1,5 +1,7 @@
 import { isFailed } from "../db/assertion.ts";
+import type { Connected } from "../db/client.ts";
 import { type ApiError, conflict } from "../http/errors.ts";
+import { type Answers, commit, type Write } from "./unit_of_work.ts";
 
 /**
  * Repeats a read and a write if what the write depends on has changed between them
@@ -19,3 +21,10 @@ export async function retry<T>(
 		return retry(attempt, { retries: retries - 1, error });
 	}
 }
+
+/** Like `commit`, for workers: returns undefined, and writes nothing, if `is_current` failed. */
+export const commitIfCurrent = <A extends Answers>(env: Env, db: Connected, write: Write<A>) =>
+	commit(env, db, write).catch((error: unknown) => {
+		if (!isFailed(error, "is_current")) throw error;
+		return undefined;
+	});

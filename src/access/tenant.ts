@@ -1,12 +1,12 @@
 import type { SQL } from "drizzle-orm";
-import type { BatchItem, BatchResponse } from "drizzle-orm/batch";
+import type { BatchResponse } from "drizzle-orm/batch";
 import { drizzle } from "drizzle-orm/d1";
 import type { Context } from "hono";
 import { addressOf, checkAddress, countFailure } from "../auth/addresses.ts";
 import { cache, evict } from "../auth/keys.ts";
 import { noteUse } from "../auth/usage.ts";
 import { changes } from "../db/changes.ts";
-import { type Connected, type Database, runBatch } from "../db/client.ts";
+import { type Connected, type Database, runBatch, type Statement } from "../db/client.ts";
 import type { ScopeWith } from "../db/event_types.ts";
 import { now } from "../db/now.ts";
 import type { Details, Entry, SignedEntry } from "../db/record.ts";
@@ -23,8 +23,6 @@ import type { Precondition } from "./precondition.ts";
 import type { TenantValues } from "./sql.ts";
 import { assertStillAllowed } from "./still_allowed.ts";
 import { commit, type Write } from "./unit_of_work.ts";
-
-type Statement = BatchItem<"sqlite">;
 
 /** A write (src/access/unit_of_work.ts), whose entries are the caller's by default. */
 type TenantWrite = Pick<Write, "checks" | "changes" | "after"> & {
@@ -47,15 +45,17 @@ export class Tenant {
 	readonly url: string;
 	/** The caller's IP address; undefined if it is unknown. */
 	readonly address: string | undefined;
+	/** Makes later reads use the primary. Returns whether replicas were allowed before. */
+	readonly usePrimary: () => boolean;
 	readonly #c: Context<App>;
 	readonly #path: Place;
-	readonly #session: ReturnType<typeof connect>;
 	#caller: Caller | undefined;
 	#at: string | undefined;
 
 	constructor(c: Context<App>, path: Place) {
-		this.#session = connect(c);
-		this.db = this.#session.db;
+		const { db, usePrimary } = connect(c);
+		this.db = db;
+		this.usePrimary = usePrimary;
 		this.env = c.env;
 		this.kind = path.kind;
 		this.url = c.req.url;
@@ -176,21 +176,10 @@ export class Tenant {
 			await evict(this.env, this.key.hash);
 			throw await countFailure(this.#c, badCredentials());
 		}
-		this.#caller = await authorize(row, {
-			place: this.#path,
-			address: this.address,
-			scope: this.#c.get("scope"),
-			level: this.#c.get("level") ?? 0,
-			plugins: this.#c.get("plugins") ?? 0,
-		});
+		this.#caller = await authorize(this.#c, row, this.#path);
 		// The precondition may be about the row of the key, which must not change then.
 		if (!this.#c.get("precondition")) noteUse(this.#c, this.#caller);
 		return results;
-	}
-
-	/** Makes later reads use the primary. Returns whether replicas were allowed before. */
-	usePrimary(): boolean {
-		return this.#session.usePrimary();
 	}
 
 	/** Runs a statement without delaying the response. */

@@ -1,14 +1,10 @@
-import type { BatchItem } from "drizzle-orm/batch";
 import type { Context } from "hono";
-import { isFailed } from "../db/assertion.ts";
-import { type Connected, type ResultOf, runBatch } from "../db/client.ts";
+import { type Connected, type ResultOf, runBatch, type Statement } from "../db/client.ts";
 import { recordEach, type SignedEntry } from "../db/record.ts";
 import type { App } from "../env.ts";
 import { enqueueDeliveries, selectMadeDue } from "./deliveries.ts";
 
-type Statement = BatchItem<"sqlite">;
-
-type Answers = Record<string, Statement | undefined>;
+export type Answers = Record<string, Statement | undefined>;
 
 /** The parts of a write, in the order in which they run. */
 export type Write<A extends Answers = Answers> = {
@@ -61,10 +57,3 @@ export async function commit(
 	else await sent;
 	return results;
 }
-
-/** Like `commit`, for workers: returns undefined, and writes nothing, if `is_current` failed. */
-export const commitIfCurrent = <A extends Answers>(env: Env, db: Connected, write: Write<A>) =>
-	commit(env, db, write).catch((error: unknown) => {
-		if (!isFailed(error, "is_current")) throw error;
-		return undefined;
-	});

@@ -6,15 +6,7 @@ import { countFailure } from "./addresses.ts";
 import { audienceOf } from "./audience.ts";
 import { inCookie } from "./cookie.ts";
 import { keyCache } from "./key_cache.ts";
-import {
-	ACCESS_TOKEN,
-	digest,
-	findKey,
-	getCached,
-	isExpired,
-	isWellFormed,
-	type Key,
-} from "./keys.ts";
+import { digest, findKey, getCached, isExpired, isKey, type Key } from "./keys.ts";
 import { countUse } from "./usage.ts";
 
 declare module "hono" {
@@ -25,8 +17,7 @@ declare module "hono" {
 
 /** Returns the key's record from KV. Throws 401 if the value is malformed, before KV is read. */
 async function readRecord(c: Context<App>, value: string, hash: string) {
-	if (!isWellFormed(value) && !isWellFormed(value, ACCESS_TOKEN))
-		throw await countFailure(c, badCredentials());
+	if (!isKey(value)) throw await countFailure(c, badCredentials());
 	c.get("meter").kv_reads += 1;
 	return getCached(c.env, hash);
 }

@@ -83,6 +83,9 @@ export function isWellFormed(value: string, prefix = PREFIX) {
 	return bits !== undefined && checksum(prefix + bits) === sum;
 }
 
+/** Whether `value` has the format of a key or an access token. */
+export const isKey = (value: string) => isWellFormed(value) || isWellFormed(value, ACCESS_TOKEN);
+
 /** Returns the SHA-256 in lower-case hex. */
 export async function digest(value: string) {
 	const hash = await crypto.subtle.digest("SHA-256", encoder.encode(value));

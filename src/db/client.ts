@@ -8,7 +8,7 @@ export type Database = DrizzleD1Database;
 /** A database whose statements can be prepared without Drizzle. */
 export type Connected = Database & { $client: Pick<D1Database, "prepare"> };
 
-type Statement = BatchItem<"sqlite">;
+export type Statement = BatchItem<"sqlite">;
 
 export type ResultOf<S> = S extends Statement
 	? S["_"]["result"]

@@ -1,11 +1,11 @@
 import { getTableColumns, is, SQL, sql } from "drizzle-orm";
-import type { BatchItem } from "drizzle-orm/batch";
 import { CachedStatement, cacheByForm, placeholder } from "./cached_statements.ts";
 import {
 	type Connected,
 	type Database,
 	insertEach,
 	insertJson,
+	type Statement,
 	toJson,
 	withDefaults,
 } from "./client.ts";
@@ -115,11 +115,7 @@ const cachedInsert = cacheByForm(
 );
 
 /** Returns statements that write the entries: a cached one, unless a part of an entry is SQL. */
-export function recordEach(
-	env: Env,
-	db: Connected,
-	entries: readonly SignedEntry[],
-): BatchItem<"sqlite">[] {
+export function recordEach(env: Env, db: Connected, entries: readonly SignedEntry[]): Statement[] {
 	const rows = entries.map((entry) => withDefaults(activityLog, toRow(entry)));
 	if (rows.some((row) => Object.values(row).some((value) => is(value, SQL))))
 		return entries.map((entry) => record(db, entry));

@@ -1,6 +1,6 @@
 import { is, type SQL, sql } from "drizzle-orm";
-import type { BatchItem } from "drizzle-orm/batch";
 import { SQLiteSelectBase } from "drizzle-orm/sqlite-core";
+import type { Statement } from "./client.ts";
 import { columnNames } from "./rows.ts";
 
 /** The maximum number of columns in a `json_array`: D1 limits arguments. */
@@ -10,7 +10,7 @@ const MAX_ARGUMENTS = 32;
  * SQL for the rows of a select as JSON: a list of rows, each a list of lists of values.
  * @throws if the statement isn't a select
  */
-export function jsonOf(statement: BatchItem<"sqlite">): SQL<string> {
+export function jsonOf(statement: Statement): SQL<string> {
 	if (!is(statement, SQLiteSelectBase)) throw new Error("Only the rows of a select have JSON.");
 	const names = columnNames(statement._.selectedFields).map((_, i) => sql.raw(`c${i}`));
 	const listed = (terms: SQL[]) => sql.join(terms, sql`, `);

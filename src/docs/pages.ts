@@ -1,15 +1,6 @@
 import type { Context, MiddlewareHandler } from "hono";
 import { secureHeaders } from "hono/secure-headers";
 import type { App } from "../env.ts";
-import { methodNotAllowed } from "../http/errors.ts";
-import { isRead, READS } from "../http/methods.ts";
-
-/** Rejects all methods except GET and HEAD with a 405. */
-export const onlyReads: MiddlewareHandler<App> = async (c, next) => {
-	const { method } = c.req;
-	if (!isRead(method)) throw methodNotAllowed(method, READS);
-	await next();
-};
 
 /** Pages load only their own scripts, styles and images. */
 const CSP = {

@@ -3,8 +3,9 @@ import { asCaller } from "../access/middleware.ts";
 import { anyKey } from "../access/scopes.ts";
 import { authenticateKey } from "../auth/authenticate.ts";
 import type { App } from "../env.ts";
-import { forbidden, methodNotAllowed } from "../http/errors.ts";
+import { forbidden } from "../http/errors.ts";
 import { formatted } from "../http/json.ts";
+import { allowOnly } from "../http/methods.ts";
 import { allowedOrigins, isLoopback } from "../http/origins.ts";
 import { router } from "../http/router.ts";
 import type { Api } from "./gateway.ts";
@@ -55,8 +56,7 @@ const checkOrigin = createMiddleware<App>(async (c, next) => {
 export const mcp = (api: Api) =>
 	router()
 		.use(jsonRpcErrors, checkOrigin, authenticateKey, anyKey, asCaller)
-		.all("/", async (c) => {
-			if (c.req.method !== "POST") throw methodNotAllowed(c.req.method, ["POST"]);
+		.all("/", allowOnly(["POST"]), async (c) => {
 			const { serve } = await import("./server.ts");
 			const response = await serve(c, api);
 			return c.newResponse(response.body, response);

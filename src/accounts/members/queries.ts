@@ -13,9 +13,6 @@ import { forbidden, invalid } from "../../http/errors.ts";
 import { userColumns } from "../users/shape.ts";
 import type { update as Update } from "./shape.ts";
 
-const NOT_ADMIN = "You can only edit others if you are an admin.";
-const ABOVE_YOU = "You can only edit others with level lower or equal to you.";
-
 export const select = ({ db }: TenantSql) =>
 	db
 		.select({
@@ -42,8 +39,10 @@ export async function find(tenant: Tenant, uuid: string) {
 		select(tenant).where(and(eq(members.organization_id, tenant.organization), isPerson, isUser)),
 	);
 	const { level } = tenant.caller;
-	if (!isSelf(tenant, member) && level < ADMIN) throw forbidden(NOT_ADMIN);
-	if (member.level > level) throw forbidden(ABOVE_YOU);
+	if (!isSelf(tenant, member) && level < ADMIN)
+		throw forbidden("You can only edit others if you are an admin.");
+	if (member.level > level)
+		throw forbidden("You can only edit others with level lower or equal to you.");
 	return member;
 }
 
@@ -60,29 +59,28 @@ const isSame = (tenant: Tenant, { id, user }: Row) =>
 	);
 
 export const update = (tenant: Tenant, uuid: string, body: z.infer<typeof Update>) =>
-	retry(() => tryUpdate(tenant, uuid, body));
-
-async function tryUpdate(tenant: Tenant, uuid: string, body: z.infer<typeof Update>) {
-	const member = await find(tenant, uuid);
-	const { level = member.level } = body;
-	if (body.level !== undefined && isSelf(tenant, member))
-		throw forbidden("You can't change your own access level.");
-	if (level === OWNER && tenant.caller.level < OWNER && body.level)
-		throw forbidden("You can only make another member owner if you're this organization's owner.");
-	if (level > tenant.caller.level)
-		throw forbidden(
-			"You can only change access level of others to lower or equal to your current one.",
-		);
-	const entry = { scope: "Member" as const, name: member.user.email };
-	const after = await tenant.patch(member, body, entry, () => ({
-		checks: [assertExists(tenant.db, members, and(isSame(tenant, member), editable(tenant)))],
-		changes: [
-			tenant.db.update(members).set({ level, updated_at: now() }).where(isSame(tenant, member)),
-		],
-		answer: select(tenant).where(isSame(tenant, member)),
-	}));
-	return after;
-}
+	retry(async () => {
+		const member = await find(tenant, uuid);
+		const { level = member.level } = body;
+		if (body.level !== undefined && isSelf(tenant, member))
+			throw forbidden("You can't change your own access level.");
+		if (level === OWNER && tenant.caller.level < OWNER && body.level)
+			throw forbidden(
+				"You can only make another member owner if you're this organization's owner.",
+			);
+		if (level > tenant.caller.level)
+			throw forbidden(
+				"You can only change access level of others to lower or equal to your current one.",
+			);
+		const entry = { scope: "Member" as const, name: member.user.email };
+		return tenant.patch(member, body, entry, () => ({
+			checks: [assertExists(tenant.db, members, and(isSame(tenant, member), editable(tenant)))],
+			changes: [
+				tenant.db.update(members).set({ level, updated_at: now() }).where(isSame(tenant, member)),
+			],
+			answer: select(tenant).where(isSame(tenant, member)),
+		}));
+	});
 
 /** Removes a member and its project memberships. Throws 400 for an owner. */
 export const remove = (tenant: Tenant, uuid: string) =>

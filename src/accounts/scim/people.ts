@@ -1,9 +1,8 @@
 import { and, eq, type SQL, sql } from "drizzle-orm";
-import type { BatchItem } from "drizzle-orm/batch";
 import { v7 } from "uuid";
 import * as z from "zod";
 import { assertThat } from "../../db/assertion.ts";
-import { type Database, inList, insertEach } from "../../db/client.ts";
+import { type Database, inList, insertEach, type Statement } from "../../db/client.ts";
 import { MEMBER } from "../../db/levels.ts";
 import { now } from "../../db/now.ts";
 import { organizationUuid } from "../../db/organization_ids.ts";
@@ -20,8 +19,6 @@ import { lazy } from "../../lib/lazy.ts";
  * What people of a domain may do in its organization (docs/sign-on.md#groups): `manual`, which people
  * gave them, and `granted`, which groups gave them. Their access is the higher of both.
  */
-
-type Statement = BatchItem<"sqlite">;
 
 /** Where people are managed: a `Directory`, or an admin's request for a domain. */
 export type Place = {

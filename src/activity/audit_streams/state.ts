@@ -1,7 +1,7 @@
 /** How a worker takes a stream, stores its progress and ends its turn. */
 import { and, eq } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
-import { commitIfCurrent } from "../../access/unit_of_work.ts";
+import { commitIfCurrent } from "../../access/retry.ts";
 import { assertExists } from "../../db/assertion.ts";
 import type { Database } from "../../db/client.ts";
 import { iso, now } from "../../db/now.ts";

@@ -1,6 +1,6 @@
 /** Where a worker starts, and how it saves its progress (deliver.ts). */
 import { and, eq, getTableColumns, sql } from "drizzle-orm";
-import { commitIfCurrent } from "../../access/unit_of_work.ts";
+import { commitIfCurrent } from "../../access/retry.ts";
 import { assertExists } from "../../db/assertion.ts";
 import { type Connected, type Database, runBatch } from "../../db/client.ts";
 import { iso, now } from "../../db/now.ts";

@@ -1,6 +1,6 @@
 import { and, eq, exists, inArray, lt, sql } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
-import { commitIfCurrent } from "../../access/unit_of_work.ts";
+import { commitIfCurrent } from "../../access/retry.ts";
 import { assertExists } from "../../db/assertion.ts";
 import type { Database } from "../../db/client.ts";
 import { PLUGINS_CONFIG } from "../../db/levels.ts";

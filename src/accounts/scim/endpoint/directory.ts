@@ -1,5 +1,5 @@
 import { and, eq, gt, isNull, lt, or, type SQL, sql } from "drizzle-orm";
-import type { BatchItem, BatchResponse } from "drizzle-orm/batch";
+import type { BatchResponse } from "drizzle-orm/batch";
 import { drizzle } from "drizzle-orm/d1";
 import type { Context } from "hono";
 import { createMiddleware } from "hono/factory";
@@ -7,7 +7,7 @@ import { commit, type Write } from "../../../access/unit_of_work.ts";
 import { countFailure } from "../../../auth/addresses.ts";
 import { digest, isExpired, isWellFormed } from "../../../auth/keys.ts";
 import { assertThat } from "../../../db/assertion.ts";
-import { type Connected, type ResultOf, runBatch } from "../../../db/client.ts";
+import { type Connected, type ResultOf, runBatch, type Statement } from "../../../db/client.ts";
 import { iso, now } from "../../../db/now.ts";
 import type { Entry } from "../../../db/record.ts";
 import { domains } from "../../../db/schema/domains.ts";
@@ -24,8 +24,6 @@ declare module "hono" {
 		directory: Directory;
 	}
 }
-
-type Statement = BatchItem<"sqlite">;
 
 /** The token of a request, with its domain. */
 type Provider = {
