@@ -1,6 +1,7 @@
 import { env } from "cloudflare:workers";
-import { and, asc, eq, isNull } from "drizzle-orm";
+import { and, asc, eq, isNull, sql } from "drizzle-orm";
 import { afterAll, beforeEach, expect, test, vi } from "vitest";
+import { insertEach } from "../../../src/db/client.ts";
 import {
 	batchExportRuns,
 	batchExports,
@@ -9,7 +10,7 @@ import {
 import { foldOldRuns } from "../../../src/exports/engine/fold.ts";
 import { runDueExports as tick } from "../../../src/exports/engine/schedule.ts";
 import { metered } from "../../support/events.ts";
-import { db, world } from "../../support/world.ts";
+import { db, weighing, world } from "../../support/world.ts";
 import { latestIdAt, turnOf } from "./turn.ts";
 
 const DAY = 86_400_000;
@@ -203,6 +204,40 @@ test("what old backfills exported by event time isn't what arrived", async () =>
 		{ finished_runs: 2 },
 		{ finished_runs: 3 },
 	]);
+});
+
+test("thousands of failed runs with long errors are folded, with the beginning of each", async () => {
+	const of = await daily();
+	await of.pass(100);
+	const [run] = await of.runs();
+	if (!run) throw new Error("The run is gone.");
+	const { batch_export_id } = run;
+	const n = 2900;
+	const start = Date.parse(of.at(-30));
+	// Every other one, because gaps beside each other become one.
+	const old = Array.from({ length: n }, (_, i) => ({
+		batch_export_id,
+		id: `00000000-0000-7000-8000-${String(i).padStart(12, "0")}`,
+		status: i % 2 ? ("Failed" as const) : ("Completed" as const),
+		latest_error: i % 2 ? `${i}: ${"é€🦔".repeat(600)}` : null,
+		data_interval_start: iso(start + i * 300_000),
+		data_interval_end: iso(start + (i + 1) * 300_000),
+		finished_at: iso(start + DAY),
+	}));
+	for (let i = 0; i < n; i += 290)
+		await insertEach(db, batchExportRuns, old.slice(i, i + 290), sql`true`);
+	await db
+		.update(batchExports)
+		.set({ runs: 100 + n })
+		.where(eq(batchExports.id, batch_export_id));
+	const { env: light, heaviest } = weighing();
+	await of.fold(light.DB);
+	// The limit of D1.
+	expect(heaviest()).toBeLessThan(2_000_000);
+	expect(await of.count()).toBe(70);
+	const { count, results } = await of.ranges("?limit=1&offset=1");
+	expect(count).toBe(n + 1);
+	expect(results).toMatchObject([{ latest_error: expect.stringMatching(/^2899: é€🦔.*…$/u) }]);
 });
 
 test("the newest 24 runs, unfinished output and unfinished backfills stay", async () => {
