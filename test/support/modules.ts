@@ -1,7 +1,7 @@
 /**
  * Vite's module runner asks its server about a module on each `import()`, even if it is loaded, and
  * parallel requests share the promise of the response. A request that awaits a promise of another
- * one can hang. Modules don't change during a run, so a loaded one needs no question.
+ * one can hang. Modules don't change during a run, so there is no need to ask about a loaded one.
  */
 type Module = { evaluated: boolean };
 

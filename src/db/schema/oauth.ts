@@ -15,7 +15,7 @@ export type Approval = {
 	scopes: string[];
 	scoped_organizations: string[];
 	scoped_projects: number[];
-	/** The digest of the key in use, as in `personal_api_keys`. The code needs that it still exists. */
+	/** The digest of the key with which the person allowed it. Without this key, the code is void. */
 	approved_with: string;
 	/** When the grant ends; null: when it is revoked, or hasn't been used for a month. */
 	ends_at: string | null;

@@ -77,8 +77,8 @@ function selectOld(db: Database, at: number, before: number) {
 
 type Old = Awaited<ReturnType<typeof selectOld>>[number];
 
-/** The ranges of a batch are bound as one value, which can have 2,000,000 bytes. */
-const MAX_ERROR_CHARACTERS = 100;
+/** How much of an error is kept, because D1 limits the JSON of all ranges of a tick to 2 MB. */
+const MAX_REASON_CHARACTERS = 100;
 
 type Series = Pick<Old, "batch_export_id" | "by">;
 
@@ -94,7 +94,7 @@ function rangeOf({ batch_export_id, by, start, end, status, ...run }: Old): Stor
 		? { ...range, latest_error: null, runs: 1, rows, bytes }
 		: {
 				...range,
-				latest_error: shorten(latest_error ?? status, MAX_ERROR_CHARACTERS),
+				latest_error: shorten(latest_error ?? status, MAX_REASON_CHARACTERS),
 				runs: 0,
 				rows: 0,
 				bytes: 0,

@@ -30,9 +30,9 @@ const set = (words: Uint32Array, bit: number) => {
  * Compiles a pattern of SQL's LIKE, which must match the whole text: `%` is any text, `_` is any
  * character, and a backslash escapes the next character. It is case-sensitive.
  *
- * For each character of the text, it computes after how many characters of the pattern the text so
- * far can end, as a set of bits (the bitap algorithm, with `%`). So a character takes a step for
- * each 32 characters of the pattern, whatever both contain.
+ * It reads the text once, and keeps the set of positions in the pattern that it can have reached,
+ * as bits (the bitap algorithm, extended by `%`). So each character of the text takes one step for
+ * every 32 characters of the pattern, whatever both contain.
  */
 export function like(pattern: string): (text: string) => boolean {
 	const elements = elementsOf(pattern);

@@ -45,7 +45,7 @@ type Service = {
 	};
 };
 
-/** How many keys a list has: as many of the longest, escaped, as `send` reads. */
+/** How many keys to ask for at once. `exchange` reads all of them, even if they are very long. */
 const LIST_SIZE = 100;
 
 export type Client = ReturnType<typeof connect>;
