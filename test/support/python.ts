@@ -1,18 +1,14 @@
 import { execFile } from "node:child_process";
-import { existsSync, mkdirSync, renameSync, rmSync } from "node:fs";
-import { homedir } from "node:os";
+import { existsSync } from "node:fs";
 import { promisify } from "node:util";
-import { NotInstalled } from "./peers.ts";
-
-/** Not in node_modules, which `npm ci` removes. */
-const CACHE = `${process.env.XDG_CACHE_HOME || `${homedir()}/.cache`}/tenantry`;
+import { cached, cachedAt } from "./cache.ts";
 
 const execute = promisify(execFile);
 
-const folderOf = (packages: string[]) => `${CACHE}/${packages.join("+")}`;
+const nameOf = (packages: string[]) => packages.join("+");
 
 /** Whether `pythonWith` has installed these packages. */
-export const isPythonWith = (packages: string[]) => existsSync(folderOf(packages));
+export const isPythonWith = (packages: string[]) => existsSync(cachedAt(nameOf(packages)));
 
 /**
  * Installs packages from PyPI into a virtual environment, once for each user.
@@ -21,28 +17,16 @@ export const isPythonWith = (packages: string[]) => existsSync(folderOf(packages
  * @throws `NotInstalled` if there is no Python, or no index of packages
  */
 export async function pythonWith(packages: string[], more: string[] = []) {
-	const venv = folderOf(packages);
-	const interpreter = `${venv}/bin/python`;
-	if (existsSync(venv)) return interpreter;
-	mkdirSync(CACHE, { recursive: true });
-	// Has another name until it is complete, since another run may be installing it too.
-	const draft = `${venv}-${process.pid}`;
-	try {
+	const reason = `${packages.join(", ")} can't be installed from PyPI`;
+	const venv = await cached(nameOf(packages), reason, async (draft) => {
 		await execute("python3", ["-m", "venv", draft]);
 		await execute(`${draft}/bin/python`, [
 			...["-m", "pip", "install", "--retries=1", "--timeout=60", "--only-binary=:all:"],
 			...more,
 			...packages,
 		]);
-		renameSync(draft, venv);
-	} catch (error) {
-		rmSync(draft, { recursive: true, force: true });
-		if (!existsSync(venv))
-			throw new NotInstalled(`${packages.join(", ")} can't be installed from PyPI`, {
-				cause: error,
-			});
-	}
-	return interpreter;
+	});
+	return `${venv}/bin/python`;
 }
 
 /** The Python library of Standard Webhooks, published by its authors. */
