@@ -87,7 +87,7 @@ export default defineConfig({
 				test: {
 					name: "worker",
 					include: ["test/**/*.test.ts", "packages/*/test/worker/*.test.ts"],
-					exclude: ["test/scripts/**", "test/console/**"],
+					exclude: ["test/scripts/**", "test/console/**", "test/full/**"],
 					setupFiles: ["test/support/setup.ts"],
 					...limits,
 					isolate: false,
@@ -105,6 +105,15 @@ export default defineConfig({
 				test: {
 					name: "console",
 					include: ["test/console/*.test.ts"],
+					globalSetup: "test/console/support/server.ts",
+					environment: "node",
+					...limits,
+				},
+			},
+			{
+				test: {
+					name: "full",
+					include: ["test/full/**/*.test.ts"],
 					globalSetup: "test/console/support/server.ts",
 					environment: "node",
 					...limits,

@@ -106,7 +106,8 @@ function main() {
 		console.log(`Would release ${version}. Packed:\n${pack("dist/release").join("\n")}`);
 		return;
 	}
-	execFileSync("npm", ["test"], { env: environment, stdio: "inherit" });
+	for (const tests of ["test", "test:all"])
+		execFileSync("npm", ["run", tests], { env: environment, stdio: "inherit" });
 	setVersion(version);
 	write("CHANGELOG.md", changelog);
 	const files = pack("dist/release");

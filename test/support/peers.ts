@@ -122,18 +122,20 @@ type Command = (port: number, folder: string) => string[] | Promise<string[]>;
 type Options = {
 	signal?: string;
 	isReady?: (port: number) => Promise<boolean>;
+	until?: AbortSignal;
 };
 
 /**
  * Starts a server that ends with this process, and waits until it is ready.
  * @param signal the signal that stops it
  * @param isReady called until it returns true; by default, whether the port accepts connections
+ * @param until stops the server before this process ends
  * @returns its port on 127.0.0.1
  */
 export async function startServer(
 	name: string,
 	command: Command,
-	{ signal = "KILL", isReady = accepts }: Options = {},
+	{ signal = "KILL", isReady = accepts, until }: Options = {},
 ): Promise<number> {
 	const deadline = performance.now() + HANG_MS;
 	for (let starts = 0; starts < MAX_STARTS; starts++) {
@@ -153,6 +155,7 @@ export async function startServer(
 		);
 		child.unref();
 		if (child.stdin instanceof Socket) child.stdin.unref();
+		until?.addEventListener("abort", () => child.stdin?.end());
 		while (child.exitCode === null) {
 			if (await isReady(port)) return port;
 			if (performance.now() > deadline) throw new Error(`${name} isn't ready.`);
