@@ -1,15 +1,23 @@
 import { html } from "hono/html";
 import { logWarning } from "../lib/log.ts";
 
-type Mailbox = { name: string; address: string };
+type Mailbox = { name: MailText; address: string };
+
+/** A text in a mail, as `unlinked` or `trusted` returns it. */
+export class MailText {
+	readonly value: string;
+	constructor(value: string) {
+		this.value = value;
+	}
+}
 
 export type Mail = {
 	to: string;
 	reply_to?: Mailbox;
-	subject: string;
-	/** Plain text, which may contain text of other users. */
-	paragraphs: string[];
-	/** The link to the action that the mail is about. */
+	/** Without names that people chose who share no organization with the recipient. */
+	subject: MailText;
+	paragraphs: MailText[];
+	/** The link to the action that the mail is about. Its label is our own. */
 	link?: { label: string; url: string };
 };
 
@@ -26,9 +34,11 @@ export const linkTo = (base: string, path: string) => base.replace(/(?<!\/)\/+$/
 /** Whether mail can be sent: addresses under `.invalid` don't exist (RFC 6761, 6.4). */
 export const isReachable = (address: string) => !address.endsWith(".invalid");
 
+const withoutControls = (text: string) =>
+	text.replace(/[\p{Cc}\p{Zl}\p{Zp}\u202a-\u202e\u2066-\u2069]+/gu, " ");
+
 /** Replaces line breaks, other control characters and bidirectional ones with spaces. */
-export const singleLine = (text: string) =>
-	text.replace(/[\p{Cc}\p{Zl}\p{Zp}\u202a-\u202e\u2066-\u2069]+/gu, " ").trim();
+export const singleLine = (text: string) => withoutControls(text).trim();
 
 /** Applies `singleLine` to each line. */
 export const multiLine = (text: string) =>
@@ -37,22 +47,82 @@ export const multiLine = (text: string) =>
 		.map(singleLine)
 		.join("\n");
 
+/**
+ * Punctuation before which links have a host, scheme or user, unless a space or line break follows.
+ * Includes characters that readers or browsers take for such punctuation (see `JOINT`).
+ */
+const MARK = /(?!(?<=\d):\d)[\p{P}\p{S}\p{No}](?=[^ \n])/gu;
+
+/** The marks, after compatibility decomposition, and the ideographic full stop (UTS 46). */
+const JOINT = /[.:@\\\u3002]/;
+
+/** Seven or more digits, with characters between them that phone numbers can have; not a date. */
+const PHONE_NUMBER =
+	/(?<!\p{Nd})(?!\d{4}-\d\d-\d\d(?!\d))\p{Nd}(?:[\p{Pd}\p{Ps}\p{Pe}\p{Zs}\p{Cf}./~x\u2053\u2212\u223c\u30fc\uff0e\uff0f\uff5e]*\p{Nd}){6,}/gu;
+
+const UP_TO_THREE_DIGITS = /\p{Nd}{1,3}/gu;
+
+/**
+ * Separates the parts of links, addresses and phone numbers, so that no mail reader makes a link of
+ * them: `evil.example` becomes `evil. example`. A space works in every reader. Zero-width characters
+ * wouldn't: some readers keep them in the link, and browsers drop them from hosts.
+ */
+const separate = (text: string) =>
+	text
+		.replace(PHONE_NUMBER, (number) => (number.match(UP_TO_THREE_DIGITS) ?? []).join("·"))
+		.replace(MARK, (mark) => (JOINT.test(mark.normalize("NFKC")) ? `${mark} ` : mark));
+
+/**
+ * Tag for text in a mail: nothing in a string that it contains becomes a link, in any mail reader.
+ * So every name and message may come from a stranger. Other texts are `trusted`.
+ */
+export const unlinked = (
+	template: TemplateStringsArray,
+	...values: (string | number | MailText)[]
+): MailText =>
+	new MailText(
+		String.raw(
+			{ raw: template },
+			...values.map((value) =>
+				value instanceof MailText ? value.value : separate(withoutControls(String(value))),
+			),
+		),
+	);
+
+/** Text that no other person chose, such as times and URLs of this service, unchanged. */
+export const trusted = (text: string) => new MailText(text);
+
+/** Addresses that every mail reader takes for an address, and nothing in them for a link. */
+const PLAIN_ADDRESS = /^[\w.+-]+@[a-z0-9.-]+$/i;
+
+/** An email address, which a mail reader may link, so that it can be copied. */
+export const addressText = (address: string) =>
+	PLAIN_ADDRESS.test(address) ? trusted(address) : unlinked`${address}`;
+
+/** A message of a person, as a quotation, so that it can't be mistaken for text of the service. */
+export const quotation = (message: string) =>
+	trusted(separate(multiLine(message).replaceAll(/^/gm, "> ")));
+
 export const greeting = (first_name: string) =>
-	first_name ? `Hello ${singleLine(first_name)},` : "Hello,";
+	first_name ? unlinked`Hello ${first_name},` : unlinked`Hello,`;
+
+/** Keeps Apple's readers from making links of phone numbers, addresses, dates and the like. */
+const NO_DETECTION = html`<meta name="format-detection" content="telephone=no, date=no, address=no, email=no, url=no">`;
 
 /** Returns the message for the binding, as text and HTML. The mail service encodes it. */
 export async function compose(from: string, { to, reply_to, subject, paragraphs, link }: Mail) {
-	const clean = paragraphs.map(multiLine);
-	const label = link && singleLine(link.label);
-	const text = [...clean, ...(link ? [`${label}: ${link.url}`] : [])];
+	const clean = paragraphs.map(({ value }) => multiLine(value));
+	const text = [...clean, ...(link ? [`${link.label}: ${link.url}`] : [])];
 	return {
 		from: { name: "Tenantry", email: from },
 		to,
-		...(reply_to && { replyTo: { name: singleLine(reply_to.name), email: reply_to.address } }),
-		subject: singleLine(subject),
+		...(reply_to && {
+			replyTo: { name: singleLine(reply_to.name.value), email: reply_to.address },
+		}),
+		subject: singleLine(subject.value),
 		text: `${text.join("\n\n")}\n`,
 		html: String(
-			await html`<!doctype html><html lang="en"><body>${clean.map((paragraph) => html`<p style="white-space: pre-line">${paragraph}</p>`)}${link && html`<p><a href="${link.url}">${label}</a></p><p>${link.url}</p>`}</body></html>`,
+			await html`<!doctype html><html lang="en"><head>${NO_DETECTION}</head><body>${clean.map((paragraph) => html`<p style="white-space: pre-line">${paragraph}</p>`)}${link && html`<p><a href="${link.url}">${link.label}</a></p><p>${link.url}</p>`}</body></html>`,
 		),
 	} satisfies EmailMessageBuilder;
 }

@@ -3,44 +3,55 @@ import type * as z from "zod";
 import type { Caller } from "../../access/guard.ts";
 import type { App } from "../../env.ts";
 import {
+	addressText,
 	greeting,
 	isReachable,
 	linkTo,
 	type Mail,
-	multiLine,
+	quotation,
 	send,
-	singleLine,
+	trusted,
+	unlinked,
 } from "../../outbound/mail.ts";
 import { expiresAt, type Invite, type NewInvite } from "./shape.ts";
-import { dateAndTime, introduce, nameOf, type Person, roleOf } from "./wording.ts";
+import { dateAndTime, nameOf, type Person, roleOf } from "./wording.ts";
 
-/** Composes the mail that tells an admin who joined. */
+/** The name and the email address, like `introduce`. */
+function introduction(person: Person) {
+	const name = nameOf(person);
+	const address = addressText(person.email);
+	if (name === person.email) return address;
+	return isReachable(person.email) ? unlinked`${name} (${address})` : unlinked`${name}`;
+}
+
+/**
+ * Composes the mail that tells an admin who joined. The name isn't in the subject: until now, the
+ * person was a stranger.
+ */
 export const mailAdmins = (to: string, person: Person, organization: string): Mail => ({
 	to,
-	subject: `${nameOf(person)} joined ${organization}`,
+	subject: unlinked`A new member has joined ${organization}`,
 	paragraphs: [
-		`${introduce(person)} accepted an invite and is now a member of ${singleLine(organization)} on Tenantry.`,
+		unlinked`${introduction(person)} accepted an invite and is now a member of ${organization} on Tenantry.`,
 	],
 });
 
-/** Quotes the inviter's message, so that it can't be mistaken for text of the service. */
-const quote = (message: string) => multiLine(message).replaceAll(/^/gm, "> ");
-
+/** The recipient may not know the inviter or the organization, so the subject has no names. */
 const invitation = (invite: z.infer<typeof Invite>, organization: string, url: string): Mail => {
 	const { created_by, target_email, first_name, message, level } = invite;
 	return {
 		to: target_email,
 		...(isReachable(created_by.email) && {
-			reply_to: { name: nameOf(created_by), address: created_by.email },
+			reply_to: { name: unlinked`${nameOf(created_by)}`, address: created_by.email },
 		}),
-		subject: `${nameOf(created_by)} invites you to ${organization}`,
+		subject: unlinked`You are invited to join an organization on Tenantry`,
 		paragraphs: [
 			greeting(first_name),
-			`${introduce(created_by)} invites you to join ${singleLine(organization)} on Tenantry as ${roleOf(level)}.`,
-			...(message ? [quote(message)] : []),
-			`The link works once, until ${dateAndTime(expiresAt(invite))}.`,
+			unlinked`${introduction(created_by)} invites you to join ${organization} on Tenantry as ${roleOf(level)}.`,
+			...(message ? [quotation(message)] : []),
+			unlinked`The link works once, until ${trusted(dateAndTime(expiresAt(invite)))}.`,
 		],
-		link: { label: `Join ${organization}`, url },
+		link: { label: "Open the invite", url },
 	};
 };
 

@@ -5,7 +5,15 @@ import { now } from "../../db/now.ts";
 import { domains } from "../../db/schema/domains.ts";
 import { isAdminLevel, members } from "../../db/schema/members.ts";
 import { isActivePerson, users } from "../../db/schema/users.ts";
-import { configured, greeting, linkTo, send } from "../../outbound/mail.ts";
+import {
+	addressText,
+	configured,
+	greeting,
+	linkTo,
+	send,
+	trusted,
+	unlinked,
+} from "../../outbound/mail.ts";
 
 /* Signing in without the provider that a domain enforces (docs/sign-on.md#break-glass). */
 
@@ -54,15 +62,15 @@ export async function tellOwners(
 			),
 		);
 	const how = method === "passkey" ? "with a passkey" : "by mail and second factor";
-	const text = `${email} signed in ${how}, without the single sign-on that your organization requires, at ${now()}, from the IP address ${address ?? "(unknown)"}.`;
+	const text = unlinked`${addressText(email)} signed in ${how}, without the single sign-on that your organization requires, at ${trusted(now())}, from the IP address ${trusted(address ?? "(unknown)")}.`;
 	for (const owner of owners)
 		await send(env, {
 			to: owner.email,
-			subject: "Someone signed in to Tenantry without single sign-on",
+			subject: unlinked`Someone signed in to Tenantry without single sign-on`,
 			paragraphs: [
 				greeting(owner.first_name),
 				text,
-				"You named them as someone who may, in case your provider fails. If this is unexpected, remove them in the settings of the domain, and deactivate their account.",
+				unlinked`You named them as someone who may, in case your provider fails. If this is unexpected, remove them in the settings of the domain, and deactivate their account.`,
 			],
 			link: { label: "Check the settings", url: linkTo(env.APP_URL, "/console") },
 		});

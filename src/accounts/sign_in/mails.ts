@@ -1,9 +1,9 @@
-import { greeting, linkTo, type Mail } from "../../outbound/mail.ts";
+import { addressText, greeting, linkTo, type Mail, unlinked } from "../../outbound/mail.ts";
 import { providerOf } from "./rules.ts";
 
 type Recipient = { first_name: string; email: string; loses_keys: boolean };
 
-const UNWANTED = "If you didn't request this mail, ignore it. Nobody else can use it.";
+const UNWANTED = unlinked`If you didn't request this mail, ignore it. Nobody else can use it.`;
 
 /** Returns a link with the token in the fragment, which browsers don't send to servers. */
 const linkOf = ({ APP_URL }: Env, token: string) =>
@@ -12,13 +12,13 @@ const linkOf = ({ APP_URL }: Env, token: string) =>
 /** Returns the mail with a sign-in link. */
 export const mailLink = (env: Env, recipient: Recipient, token: string): Mail => ({
 	to: recipient.email,
-	subject: "Sign in to Tenantry",
+	subject: unlinked`Sign in to Tenantry`,
 	paragraphs: [
 		greeting(recipient.first_name),
-		`Use this link to sign in to Tenantry as ${recipient.email}. It works once, for 15 minutes.`,
+		unlinked`Use this link to sign in to Tenantry as ${addressText(recipient.email)}. It works once, for 15 minutes.`,
 		...(recipient.loses_keys
 			? [
-					"This email address isn't verified yet. Signing in with the link verifies it and revokes the API keys that were created before, because they may belong to someone else.",
+					unlinked`This email address isn't verified yet. Signing in with the link verifies it and revokes the API keys that were created before, because they may belong to someone else.`,
 				]
 			: []),
 		UNWANTED,
@@ -29,10 +29,10 @@ export const mailLink = (env: Env, recipient: Recipient, token: string): Mail =>
 /** Returns the mail for users who must sign in through single sign-on. */
 export const mailSso = (recipient: Recipient, sso: string): Mail => ({
 	to: recipient.email,
-	subject: "Sign in to Tenantry through single sign-on",
+	subject: unlinked`Sign in to Tenantry through single sign-on`,
 	paragraphs: [
 		greeting(recipient.first_name),
-		`Your organization requires single sign-on (${providerOf(sso)}) for email addresses like ${recipient.email}, so this mail has no sign-in link.`,
+		unlinked`Your organization requires single sign-on (${providerOf(sso)}) for email addresses like ${addressText(recipient.email)}, so this mail has no sign-in link.`,
 		UNWANTED,
 	],
 });

@@ -3,7 +3,16 @@ import { drizzle } from "drizzle-orm/d1";
 import type { Tenant } from "../../access/tenant.ts";
 import { now } from "../../db/now.ts";
 import { isActivePerson, users } from "../../db/schema/users.ts";
-import { configured, greeting, linkTo, send, singleLine } from "../../outbound/mail.ts";
+import {
+	addressText,
+	configured,
+	greeting,
+	linkTo,
+	type MailText,
+	send,
+	trusted,
+	unlinked,
+} from "../../outbound/mail.ts";
 import { providerOf } from "../sign_in/rules.ts";
 
 /* Mails that tell users about changes of their account (docs/keys.md#mails-about-your-account). */
@@ -12,17 +21,17 @@ import { providerOf } from "../sign_in/rules.ts";
 export type Change = {
 	/** Changes of one kind share a limit. */
 	kind: "two_factor" | "key" | "app" | "identity";
-	subject: string;
+	subject: MailText;
 	/** What the change means. */
-	text: string;
+	text: MailText;
 };
 
 const OTHERS = "Your other sessions have ended.";
 
 export const factorEnabled: Change = {
 	kind: "two_factor",
-	subject: "A second factor was set up for your Tenantry account",
-	text: `From now on, signing in requires a code of the authenticator app. ${OTHERS}`,
+	subject: unlinked`A second factor was set up for your Tenantry account`,
+	text: unlinked`From now on, signing in requires a code of the authenticator app. ${OTHERS}`,
 };
 
 const ONLY_MAIL = "From now on, a link in a mail is enough to sign in.";
@@ -31,35 +40,35 @@ const ONLY_MAIL = "From now on, a link in a mail is enough to sign in.";
 export const factorDisabled = (isLast: boolean): Change => ({
 	kind: "two_factor",
 	subject: isLast
-		? "The second factor of your Tenantry account was removed"
-		: "The authenticator app of your Tenantry account was removed",
-	text: `${isLast ? ONLY_MAIL : "Your passkeys remain."} ${OTHERS}`,
+		? unlinked`The second factor of your Tenantry account was removed`
+		: unlinked`The authenticator app of your Tenantry account was removed`,
+	text: unlinked`${isLast ? ONLY_MAIL : "Your passkeys remain."} ${OTHERS}`,
 });
 
 /** @param isFirst whether it is the user's first factor */
 export const passkeyAdded = (name: string, isFirst: boolean): Change => ({
 	kind: "two_factor",
-	subject: "A passkey was added to your Tenantry account",
-	text: `The passkey "${singleLine(name)}" signs in to your account.${isFirst ? ` Without it, signing in requires a recovery code. ${OTHERS}` : ""}`,
+	subject: unlinked`A passkey was added to your Tenantry account`,
+	text: unlinked`The passkey "${name}" signs in to your account.${isFirst ? ` Without it, signing in requires a recovery code. ${OTHERS}` : ""}`,
 });
 
 /** @param isLast whether no factor is left */
 export const passkeyRemoved = (name: string, isLast: boolean): Change => ({
 	kind: "two_factor",
-	subject: "A passkey of your Tenantry account was removed",
-	text: `The passkey "${singleLine(name)}" no longer signs in to your account. ${isLast ? `${ONLY_MAIL} ` : ""}${OTHERS}`,
+	subject: unlinked`A passkey of your Tenantry account was removed`,
+	text: unlinked`The passkey "${name}" no longer signs in to your account. ${isLast ? `${ONLY_MAIL} ` : ""}${OTHERS}`,
 });
 
 export const factorReset: Change = {
 	kind: "two_factor",
-	subject: "The second factor of your Tenantry account was reset",
-	text: "The operator of this service has removed it, with its recovery codes. All your sessions have ended.",
+	subject: unlinked`The second factor of your Tenantry account was reset`,
+	text: unlinked`The operator of this service has removed it, with its recovery codes. All your sessions have ended.`,
 };
 
 export const codesReplaced: Change = {
 	kind: "two_factor",
-	subject: "The recovery codes of your Tenantry account were replaced",
-	text: "The old recovery codes no longer work.",
+	subject: unlinked`The recovery codes of your Tenantry account were replaced`,
+	text: unlinked`The old recovery codes no longer work.`,
 };
 
 type Key = { label: string; scopes: string[] };
@@ -70,59 +79,59 @@ export const canWrite = ({ scopes }: Pick<Key, "scopes">) =>
 
 const mayDo = (scopes: string[]) =>
 	scopes.includes("*")
-		? "can do everything that you can do"
-		: `has the scopes ${scopes.join(", ")}`;
+		? unlinked`can do everything that you can do`
+		: unlinked`has the scopes ${trusted(scopes.join(", "))}`;
 
 export const keyChanged = (
 	action: "created" | "rolled" | "changed",
 	{ label, scopes }: Key,
 ): Change => ({
 	kind: "key",
-	subject: `An API key of your Tenantry account was ${action}`,
-	text: `The key "${singleLine(label)}" ${mayDo(scopes)}.`,
+	subject: unlinked`An API key of your Tenantry account was ${action}`,
+	text: unlinked`The key "${label}" ${mayDo(scopes)}.`,
 });
 
 type App = { name: string; host: string | null; organization: string | null };
 
 /** An app got access that can change something. */
 export const appAllowed = ({ name, host, organization }: App, scopes: string[]): Change => {
-	const owner = host ?? (organization !== null ? singleLine(organization) : undefined);
-	const who = owner ? ` of ${owner}` : ", which has registered itself,";
+	const owner = host ?? organization;
+	const who = owner ? unlinked` of ${owner}` : ", which has registered itself,";
 	return {
 		kind: "app",
-		subject: "An app got access to your Tenantry account",
-		text: `The app "${singleLine(name)}"${who} ${mayDo(scopes)}.`,
+		subject: unlinked`An app got access to your Tenantry account`,
+		text: unlinked`The app "${name}"${who} ${mayDo(scopes)}.`,
 	};
 };
 
-const APP_ENDED = "The access of an app to your Tenantry account has ended";
+const APP_ENDED = unlinked`The access of an app to your Tenantry account has ended`;
 
 /** The access of an app has ended because its code or refresh token was used twice. */
 export const appReused = (name: string): Change => ({
 	kind: "app",
 	subject: APP_ENDED,
-	text: `A code or token of the app "${singleLine(name)}" was used twice, so somebody may have stolen it. If you still use the app, allow it again.`,
+	text: unlinked`A code or token of the app "${name}" was used twice, so somebody may have stolen it. If you still use the app, allow it again.`,
 });
 
 /** An admin has ended the access of an app. */
 export const appEnded = (name: string, organization: string): Change => ({
 	kind: "app",
 	subject: APP_ENDED,
-	text: `An admin of the organization "${singleLine(organization)}" has ended the access of the app "${singleLine(name)}".`,
+	text: unlinked`An admin of the organization "${organization}" has ended the access of the app "${name}".`,
 });
 
 type Identity = { connection: string; email: string };
 
 export const identityLinked = ({ connection, email }: Identity): Change => ({
 	kind: "identity",
-	subject: "A way to sign in to your Tenantry account was added",
-	text: `From now on, the account ${email} at ${providerOf(connection)} can sign in.`,
+	subject: unlinked`A way to sign in to your Tenantry account was added`,
+	text: unlinked`From now on, the account ${addressText(email)} at ${providerOf(connection)} can sign in.`,
 });
 
 export const identityRemoved = ({ connection, email }: Identity): Change => ({
 	kind: "identity",
-	subject: "A way to sign in to your Tenantry account was removed",
-	text: `The account ${email} at ${providerOf(connection)} is no longer linked to yours, and the sessions that it started have ended.`,
+	subject: unlinked`A way to sign in to your Tenantry account was removed`,
+	text: unlinked`The account ${addressText(email)} at ${providerOf(connection)} is no longer linked to yours, and the sessions that it started have ended.`,
 });
 
 const PAGES = {
@@ -151,14 +160,16 @@ export async function mailChange(
 	if (!user) return;
 	const { success } = await env.SIGN_INS.limit({ key: `${kind} of ${user_id}` });
 	if (!success) return;
+	const from =
+		address === null ? "" : unlinked`, from the IP address ${trusted(address ?? "(unknown)")}`;
 	await send(env, {
 		to: user.email,
 		subject,
 		paragraphs: [
 			greeting(user.first_name),
-			`${subject}, at ${now()}${address === null ? "" : `, from the IP address ${address ?? "(unknown)"}`}.`,
+			unlinked`${subject}, at ${trusted(now())}${from}.`,
 			text,
-			"If this was you, you don't have to do anything. If not, end the access of keys and apps that you don't know, and tell the admins of your organization.",
+			unlinked`If this was you, you don't have to do anything. If not, end the access of keys and apps that you don't know, and tell the admins of your organization.`,
 		],
 		link: { label: "Check your account", url: linkTo(env.APP_URL, PAGES[kind]) },
 	});

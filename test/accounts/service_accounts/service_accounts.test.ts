@@ -555,7 +555,7 @@ describe("service accounts are not people", () => {
 		await as("POST", `/api/organizations/${id}/invites`, { body, env: other });
 		const [invitation] = sent;
 		expect(invitation).toMatchObject({ to: target_email });
-		expect(invitation?.subject).toContain("Deploy invites you");
+		expect(invitation?.text).toContain("Deploy invites you");
 		expect(invitation).not.toHaveProperty("replyTo");
 		expect(JSON.stringify(invitation)).not.toContain("service-account.invalid");
 		const token = /invites\/([\w-]{43})/.exec(invitation?.text ?? "")?.[1];

@@ -94,7 +94,7 @@ describe("a digest", () => {
 		expect(mail?.subject).toBe("1 run of batch exports failed in Ac<me>");
 		expect(mail?.text).toContain(`Since the last mail about this, in Ac<me> on Tenantry:
 
-2026-01-01T13:01:00.000Z – Orders: 2026-01-01T12:00:00.000Z to 2026-01-01T13:00:00.000Z: example.com:443 answered 403: "No" Fix the cause, then retry the run.
+2026-01-01T13:01:00.000Z – Orders: 2026-01-01T12:00:00.000Z to 2026-01-01T13:00:00.000Z: example. com: 443 answered 403: "No" Fix the cause, then retry the run.
 https://app.example.com/api/projects/${project}/batch_exports/export-1/runs/run-1
 
 Some or all rows of these windows are missing from the destination. Fix the cause, then retry the runs.
