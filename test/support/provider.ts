@@ -14,6 +14,8 @@ export type Lie = {
 	signature?: "another key" | "none" | "the client's secret" | "another type of key";
 	/** The response to the token request, instead of tokens. */
 	error?: { status: number; body: unknown };
+	/** The response of userinfo. */
+	userinfo?: unknown;
 	/** GitHub's responses. */
 	github?: { user: unknown; emails: unknown };
 };
@@ -35,6 +37,12 @@ function idToken({ claims, signature }: Lie, secret: string) {
 		return `${body}.${createHmac("sha256", secret).update(body).digest("base64url")}`;
 	return `${body}.${with_(signature === "another key" ? another : published)}`;
 }
+
+/** Values that its documents have instead. */
+export type Said = { discovery?: object; keys?: object };
+
+const said = (issuer: string): Said =>
+	JSON.parse(Buffer.from(issuer.split("/says_")[1] ?? "7b7d", "hex").toString());
 
 const HUGE = Buffer.alloc(10_000_000, " ");
 
@@ -58,12 +66,17 @@ async function lie(
 				authorization_endpoint: `${issuer}/authorize`,
 				token_endpoint: `${issuer}/token`,
 				jwks_uri: `${issuer}/keys`,
+				userinfo_endpoint: `${issuer}/userinfo`,
 				authorization_response_iss_parameter_supported: issuer.endsWith("/named"),
+				...said(issuer).discovery,
 			});
 		case "/keys":
 			return say({
 				keys: [{ ...published.publicKey.export({ format: "jwk" }), kid: "1", use: "sig" }],
+				...said(issuer).keys,
 			});
+		case "/userinfo":
+			return say(bearer().userinfo);
 		case "/token":
 		case "/login/oauth/access_token": {
 			const form = new URLSearchParams(await text(request));
@@ -91,6 +104,7 @@ async function lie(
  * - `/plain` and `/named` tell what the code says; the latter names itself in each response.
  * - `/hang` never responds, `/redirect` leads to a private host, `/huge` sends 10 MB, `/other` says
  *   that it is another issuer, `/broken` sends no JSON.
+ * - `/says_` and JSON in hex has these values in its discovery and keys.
  */
 async function liar() {
 	const origin = await serve(async (request, response) => {

@@ -26,8 +26,8 @@ export type Parties = {
 
 /** Returns the time of an attribute in milliseconds; undefined if there is no such attribute. */
 function timeOf(element: XmlElement, attribute: string) {
+	if (!element.hasAttribute(attribute)) return undefined;
 	const text = element.getAttribute(attribute);
-	if (text === "") return undefined;
 	const time = Date.parse(text);
 	if (Number.isNaN(time)) throw new ResponseError(`${attribute} isn't a time: ${quoted(text)}.`);
 	return time;

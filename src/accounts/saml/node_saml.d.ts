@@ -11,6 +11,7 @@ declare module "@node-saml/node-saml/lib/xml.js" {
 		childNodes: ArrayLike<XmlNode>;
 		/** Returns "" if there is no such attribute. */
 		getAttribute(name: string): string;
+		hasAttribute(name: string): boolean;
 	};
 	export type XmlText = { nodeType: 3; data: string };
 	export type XmlNode = XmlElement | XmlText;

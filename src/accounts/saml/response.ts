@@ -82,7 +82,7 @@ export async function readResponse(base64: string, certificates: string[]) {
 	const assertion = isSigned ? inside : await verified(xml, inside, certificates);
 	const [issuer] = children(response, "saml:Issuer");
 	const envelope: Envelope = {
-		issuer: issuer ? textOf(issuer) : null,
+		issuer: issuer ? (textOf(issuer) ?? "") : null,
 		destination: response.getAttribute("Destination"),
 		in_response_to: response.getAttribute("InResponseTo"),
 	};

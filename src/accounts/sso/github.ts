@@ -5,7 +5,7 @@ import type { Connection } from "./connections.ts";
 import { SignInError } from "./problems.ts";
 import type { Verified } from "./shape.ts";
 
-const Profile = z.object({ id: z.int(), name: z.string().nullish() });
+const Profile = z.object({ id: z.int(), name: z.string().nullable().catch(null) });
 
 const Addresses = z.array(
 	z.object({ email: z.string(), primary: z.boolean(), verified: z.boolean() }),

@@ -1,18 +1,14 @@
 import * as oauth from "oauth4webapi";
 import * as z from "zod";
-import { lowerCaseAscii, email as validEmail } from "../../http/fields.ts";
 import { singleLine } from "../../outbound/mail.ts";
 import { checkedRequests } from "../../outbound/oauth.ts";
 import { reason } from "../../outbound/reason.ts";
-import { domainOf } from "../domains/connections.ts";
+import { merge, toVerified } from "./claims.ts";
 import type { Connection } from "./connections.ts";
 import { SignInError } from "./problems.ts";
 import type { Verified } from "./shape.ts";
 
 /* OpenID Connect with the code flow and PKCE. */
-
-/** Names of methods of a second factor in `amr` (RFC 8176). */
-const SECOND_FACTORS = ["mfa", "otp", "hwk", "sc"];
 
 /** What a sign-in remembers while the browser is at the provider. */
 export const Pending = z.object({ nonce: z.string(), verifier: z.string() });
@@ -27,6 +23,9 @@ const through = (env: Env, { issuer, client_secret }: Connection) =>
 		[client_secret],
 		(error) => new SignInError("provider_unavailable", reason(error)),
 	);
+
+/** The default is that of OpenID Connect Discovery, section 3. */
+const Methods = z.array(z.string()).catch(["client_secret_basic"]);
 
 type Options = ReturnType<typeof through>;
 
@@ -63,7 +62,10 @@ function toProblem(error: unknown): never {
 	if (
 		error instanceof oauth.OperationProcessingError ||
 		error instanceof oauth.UnsupportedOperationError ||
-		error instanceof oauth.WWWAuthenticateChallengeError
+		error instanceof oauth.WWWAuthenticateChallengeError ||
+		// A discovery or keys with values of another type.
+		error instanceof TypeError ||
+		error instanceof DOMException
 	)
 		throw new SignInError("invalid_response", error.message);
 	throw error;
@@ -90,7 +92,7 @@ export async function authorizationUrl(
 ) {
 	const server = await discover(connection, through(env, connection)).catch(toProblem);
 	const url = URL.parse(server.authorization_endpoint ?? "");
-	if (!url)
+	if (!url || !["https:", "http:"].includes(url.protocol))
 		throw new SignInError("provider_unavailable", "Its discovery has no authorization endpoint.");
 	const parameters = {
 		client_id: connection.client_id,
@@ -128,7 +130,7 @@ async function read(
 	const server: oauth.AuthorizationServer = await discover(connection, options);
 	const client: oauth.Client = { client_id };
 	const parameters = oauth.validateAuthResponse(server, client, url, state);
-	const methods = server.token_endpoint_auth_methods_supported ?? ["client_secret_basic"];
+	const methods = Methods.parse(server.token_endpoint_auth_methods_supported);
 	const proof =
 		methods.includes("client_secret_basic") && !isGitHub(connection)
 			? oauth.ClientSecretBasic(client_secret)
@@ -151,10 +153,7 @@ async function read(
 	) ?? { sub: "" };
 	const claims =
 		ofToken.email === undefined && server.userinfo_endpoint
-			? {
-					...(await userInfo(server, client, { ...tokens, sub: ofToken.sub }, options)),
-					...ofToken,
-				}
+			? merge(ofToken, await userInfo(server, client, { ...tokens, sub: ofToken.sub }, options))
 			: ofToken;
 	return toVerified(connection, claims);
 }
@@ -167,54 +166,4 @@ async function userInfo(
 ) {
 	const response = await oauth.userInfoRequest(server, client, access_token, options);
 	return oauth.processUserInfoResponse(server, client, sub, response);
-}
-
-const Claims = z.object({
-	sub: z.string().min(1).max(255),
-	email: z.string().optional().catch(undefined),
-	email_verified: z.boolean().optional().catch(undefined),
-	hd: z.string().optional().catch(undefined),
-	given_name: z.string().catch(""),
-	family_name: z.string().catch(""),
-	amr: z.array(z.string()).catch([]),
-});
-
-function toVerified(connection: Connection, all: Record<string, unknown>): Verified {
-	const parsed = Claims.safeParse(all);
-	if (!parsed.success)
-		throw new SignInError("invalid_response", "The subject is missing or too long.");
-	const claims = parsed.data;
-	const email = validEmail().safeParse(claims.email);
-	if (!email.success)
-		throw new SignInError(
-			"email_missing",
-			"The provider reported no email address: the claim email is missing or invalid.",
-		);
-	const { domain_id } = connection;
-	return {
-		connection: connection.connection,
-		domain_id,
-		subject: claims.sub,
-		email: email.data,
-		is_email_verified: isVerified(connection, claims, email.data),
-		first_name: claims.given_name,
-		last_name: claims.family_name,
-		has_factor: claims.amr.some((method) => SECOND_FACTORS.includes(method)),
-		claims: all,
-	};
-}
-
-/**
- * Whether the address is the person's. The provider of a domain decides about its addresses, so it
- * doesn't have to say so. Google verifies an address only once, unless it hosts its domain (`hd`):
- * somebody who has left a company may still have an account with its address.
- */
-function isVerified(
-	{ connection, domain_id }: Connection,
-	{ email_verified, hd }: z.infer<typeof Claims>,
-	email: string,
-) {
-	if (domain_id !== null) return email_verified !== false;
-	if (connection !== "google-oauth2") return email_verified === true;
-	return email_verified === true && lowerCaseAscii(hd ?? "gmail.com") === domainOf(email);
 }

@@ -216,6 +216,8 @@ test.each<[string, Changes, string | RegExp]>([
 test.each<[string, (home: Connected) => Partial<Parts>, string]>([
 	["of another issuer", () => ({ issuer: "https://other.test" }), "issuer"],
 	["in a response of another issuer", () => ({ response_issuer: "https://other.test" }), "issuer"],
+	["in a response of an empty issuer", () => ({ response_issuer: "" }), "issuer"],
+	["in a response of an issuer that is no text", () => ({ response_issuer: "<b/>" }), "issuer"],
 	[
 		"for another audience",
 		() => ({
@@ -255,6 +257,8 @@ test.each<[string, (home: Connected) => Partial<Parts>, string]>([
 	],
 	["from the future", () => ({ issued: after(600) }), "was issued at"],
 	["with a time that isn't one", () => ({ not_before: "soon" }), "isn't a time"],
+	["with an empty time", () => ({ not_on_or_after: "" }), "isn't a time"],
+	["of a session that ends at an empty time", () => ({ session_until: "" }), "isn't a time"],
 	[
 		"for the holder of a key",
 		() => ({ method: "urn:oasis:names:tc:SAML:2.0:cm:holder-of-key" }),

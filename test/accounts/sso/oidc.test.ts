@@ -5,7 +5,7 @@ import { describe, expect, test } from "vitest";
 import { seal } from "../../../src/accounts/domains/secret.ts";
 import { signInStates } from "../../../src/db/schema/sign_in.ts";
 import { users } from "../../../src/db/schema/users.ts";
-import type { Lie } from "../../support/provider.ts";
+import type { Lie, Said } from "../../support/provider.ts";
 import { withoutPatience } from "../../support/time.ts";
 import { db } from "../../support/world.ts";
 import { complete } from "../sign_in/support.ts";
@@ -65,6 +65,7 @@ describe("oidc-provider", () => {
 	test.each([
 		["of another domain", "wrong_domain", { email: "ada@elsewhere.example.com" }],
 		["that isn't verified", "email_not_verified", { email_verified: false }],
+		["that isn't verified, in text", "email_not_verified", { email_verified: "false" }],
 		["that is missing", "email_missing", { email: null }],
 		["that is invalid", "email_missing", { email: "ada" }],
 	])("can't sign in somebody with an address %s", async (_, problem, claims) => {
@@ -182,6 +183,9 @@ describe("a callback", () => {
 	});
 });
 
+/** Returns the kind of a liar whose documents have other values. */
+const saying = (said: Said) => `says_${Buffer.from(JSON.stringify(said)).toString("hex")}`;
+
 /** Starts a sign-in through the liar, and returns what it should say and the outcome of a code. */
 async function atLiar(kind = "plain") {
 	const issuer = `${env.LIAR_URL}/${kind}`;
@@ -257,6 +261,66 @@ describe("a provider", () => {
 		const { pathname, hash } = await begin(home, browser());
 		expect(pathname + hash).toBe(`/console/sign_in#problem=${problem}`);
 		expect(await entriesOf(home)).toMatchObject([{ detail: { trigger: { code: problem } } }]);
+	});
+
+	test.each<[string, unknown]>([
+		["authorization_endpoint", "javascript:alert(1)"],
+		["authorization_endpoint", 5],
+		["issuer", null],
+		["issuer", "x"],
+	])("whose discovery has the %s %j is rejected before", async (name, value) => {
+		const home = await withProvider(`${env.LIAR_URL}/${saying({ discovery: { [name]: value } })}`);
+		const { hash } = await begin(home, browser());
+		expect(hash).toMatch(/^#problem=(provider_unavailable|invalid_response)$/);
+	});
+
+	test.each<[string, unknown]>([
+		["jwks_uri", ["x"]],
+		["jwks_uri", "x"],
+		["token_endpoint", {}],
+		["id_token_signing_alg_values_supported", ["none"]],
+	])("whose discovery has the %s %j is rejected after", async (name, value) => {
+		const { answer, claims } = await atLiar(saying({ discovery: { [name]: value } }));
+		expect(await answer({ claims })).toEqual({ problem: "invalid_response" });
+	});
+
+	test("whose discovery has no list of ways to authenticate gets the usual one", async () => {
+		const token_endpoint_auth_methods_supported = 5;
+		const { answer, claims } = await atLiar(
+			saying({ discovery: { token_endpoint_auth_methods_supported } }),
+		);
+		expect(await answer({ claims })).toEqual({ token });
+	});
+
+	test.each<[string, unknown]>([
+		["no keys", []],
+		["keys that are no objects", [5, null]],
+		["a key without its numbers", [{ kty: "RSA", kid: "1", use: "sig" }]],
+		["keys that are no list", "none"],
+	])("that publishes %s is rejected", async (_, keys) => {
+		const { answer, claims } = await atLiar(saying({ keys: { keys } }));
+		expect(await answer({ claims })).toEqual({ problem: "invalid_response" });
+	});
+
+	test.each<[string, unknown]>([
+		["denies", false],
+		["denies in another form", "0"],
+	])(
+		"whose userinfo %s that it has verified the address is believed",
+		async (_, email_verified) => {
+			const { answer, claims } = await atLiar();
+			const { email, ...rest } = claims;
+			const userinfo = { sub: claims.sub, email, email_verified };
+			expect(await answer({ claims: { ...rest, email_verified: true }, userinfo })).toEqual({
+				problem: "email_not_verified",
+			});
+		},
+	);
+
+	test("whose userinfo has the address signs in", async () => {
+		const { answer, claims } = await atLiar();
+		const { email, ...rest } = claims;
+		expect(await answer({ claims: rest, userinfo: { sub: claims.sub, email } })).toEqual({ token });
 	});
 
 	test("that hangs is rejected", async () => {

@@ -125,6 +125,19 @@ describe("GitHub", () => {
 		expect(await userWith(email)).toBeUndefined();
 	});
 
+	test("signs in whoever has a name of another type", async () => {
+		const { email, id } = await inDomain();
+		const primary = { email, primary: true, verified: true };
+		expect(await withAddresses({ id, name: ["Ada"] }, primary)).toEqual({ token });
+	});
+
+	test.each(["true", 1, null])("isn't believed if verified is %j", async (verified) => {
+		const { email, id } = await inDomain();
+		expect(await withAddresses({ id }, { email, primary: true, verified })).toEqual({
+			problem: "invalid_response",
+		});
+	});
+
 	test("says why a code isn't accepted", async () => {
 		const body = { error: "bad_verification_code", error_description: "The code is incorrect." };
 		const error = { status: 400, body };
