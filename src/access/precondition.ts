@@ -163,11 +163,7 @@ const tagsOf = (c: Context, name: string) => {
  * Compares `If-Match` and `If-None-Match` with the ETag of the object that the routes of a family
  * at `at` change. An object without a GET has no ETag, so only `*` matches it.
  */
-export function conditional(
-	mount: string,
-	routes: RouterRoute[],
-	at: string,
-): MiddlewareHandler<App> {
+export function conditional(mount: string, routes: RouterRoute[], at: string) {
 	const routeOf = (method: string, path: string | undefined) =>
 		routes.findLast((route) => route.method === method && route.path === path);
 	// Some parts have a separate GET: `…/update_source` changes the part at `…/source`.
@@ -176,11 +172,12 @@ export function conditional(
 		routeOf("GET", part) && part !== at ? part : objectPath(at, routeOf("PATCH", at) !== undefined);
 	const get = routeOf("GET", path);
 	const object = get && { path: mergePath(mount, get.path), handler: get.handler };
-	return async (c, next) => {
+	const middleware: MiddlewareHandler<App> = async (c, next) => {
 		const tags = { match: tagsOf(c, "if-match"), noneMatch: tagsOf(c, "if-none-match") };
 		const isConditional = tags.match !== undefined || tags.noneMatch !== undefined;
 		if (isConditional && path !== undefined && !isRead(c.req.method))
 			c.set("precondition", new Precondition(c, tags, object));
 		await next();
 	};
+	return Object.assign(middleware, { conditionOf: object?.path ?? path });
 }

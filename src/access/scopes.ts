@@ -40,12 +40,15 @@ export const grants = (granted: string[], scope: string) =>
 	granted.includes(scope) ||
 	granted.includes(scope.replace(/:read$/, ":write"));
 
-/** Requires a scope of `object`, which the guard checks. */
+/** Requires a scope of `object`, which the guard checks. `test/mount.test.ts` reads the object. */
 export const scope = (object: ScopeObject) =>
-	createMiddleware<App>(async (c, next) => {
-		c.set("scope", scopeFor(object, c.req.method));
-		await next();
-	});
+	Object.assign(
+		createMiddleware<App>(async (c, next) => {
+			c.set("scope", scopeFor(object, c.req.method));
+			await next();
+		}),
+		{ object },
+	);
 
 /** Requires a key, but no scope. */
 export const anyKey = createMiddleware<App>(async (c, next) => {

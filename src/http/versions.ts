@@ -78,13 +78,16 @@ export const respondInVersion = (versions: readonly Version[] = VERSIONS) =>
 
 /** Sets the version: `Tenantry-Version`'s, else the key's, else the newest. */
 export const chooseVersion = (versions: readonly Version[] = VERSIONS) =>
-	createMiddleware<App>(async (c, next) => {
-		const asked = c.req.header("tenantry-version")?.trim();
-		if (asked !== undefined && !versions.some(({ date }) => date === asked))
-			throw unknownVersion(versions.map(({ date }) => date));
-		c.set("version", asked ?? versionOf(c.get("key"), versions));
-		await next();
-	});
+	Object.assign(
+		createMiddleware<App>(async (c, next) => {
+			const asked = c.req.header("tenantry-version")?.trim();
+			if (asked !== undefined && !versions.some(({ date }) => date === asked))
+				throw unknownVersion(versions.map(({ date }) => date));
+			c.set("version", asked ?? versionOf(c.get("key"), versions));
+			await next();
+		}),
+		{ versions },
+	);
 
 /** Returns the version of a key, or the oldest supported one. */
 function versionOf(
