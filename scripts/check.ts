@@ -6,6 +6,7 @@ import { buildAssets } from "./assets.ts";
 import { changesSinceMain } from "./breaking.ts";
 import { bundle } from "./bundle.ts";
 import { pageSizes } from "./console.ts";
+import { findDatabaseUses } from "./database_uses.ts";
 import { findWrongImports } from "./imports.ts";
 import { findDeadReferences } from "./references.ts";
 import { findBacktracking } from "./regexps.ts";
@@ -94,6 +95,7 @@ const failOn = (title: string, complaints: string[]) => {
 };
 
 failOn("import order", findWrongImports());
+failOn("D1 without the guard", findDatabaseUses());
 failOn("references to the documentation", findDeadReferences());
 failOn("regular expressions", findBacktracking());
 failOn("start of isolates", findSlowness(script));

@@ -32,7 +32,7 @@ const ROOTS = ["src", "packages/client/src", "packages/cli/src", "packages/conso
 const IMPORT = /(?:from|import)\s*\(?\s*"(\.[^"]+)"/g;
 
 /** Returns the imported paths of each file. */
-function readImports() {
+export function readImports() {
 	const files = ROOTS.flatMap((root) =>
 		readdirSync(root, { recursive: true, withFileTypes: true })
 			.filter((entry) => entry.isFile() && /\.tsx?$/.test(entry.name))

@@ -1,0 +1,58 @@
+/**
+ * Checks that no code that a guarded route reaches uses D1 without the guard
+ * (docs/internals/architecture.md#how-a-patch-of-a-members-level-runs).
+ */
+import { readFileSync } from "node:fs";
+import { readImports } from "./imports.ts";
+
+const PUBLIC = "Public routes, which need no key, use it.";
+const LATER = "It runs after the response or on a schedule.";
+
+/** Files that guarded routes import and that use D1 directly, with the reason. */
+const ALLOWED: Record<string, string> = {
+	"src/access/idempotency.ts": "Keeps responses after the guard, and deletes old ones.",
+	"src/access/tenant.ts": "Sends the guard with the queries.",
+	"src/accounts/domains/recheck.ts": LATER,
+	"src/accounts/invites/invitation.ts": PUBLIC,
+	"src/accounts/oauth/device.ts": PUBLIC,
+	"src/accounts/oauth/exchange.ts": PUBLIC,
+	"src/accounts/sso/find.ts": PUBLIC,
+	"src/accounts/sso/state.ts": PUBLIC,
+	"src/accounts/users/mails.ts": LATER,
+	"src/auth/keys.ts": "Finds the key of the request.",
+	"src/auth/usage.ts": LATER,
+	"src/db/cached_statements.ts": "Prepares statements for a batch.",
+	"src/db/session.ts": "Opens the database for the guard.",
+	"src/exports/engine/launch.ts": LATER,
+	"src/exports/ingestion/queries.ts": LATER,
+};
+
+/** Matches a use of the binding, or of the function that opens it for a request. */
+const USE =
+	/\benv\.DB\b|\{ DB\b|\bdrizzle\(|import \{[^}]*\bconnect\b[^}]*\} from "[./]*db\/session\.ts"/;
+
+/** Returns the files that the routes of families import, directly or not. */
+function reachable(imports: Map<string, string[]>) {
+	const reached = new Set<string>();
+	const visit = (path: string) => {
+		if (reached.has(path) || !imports.has(path)) return;
+		reached.add(path);
+		for (const imported of imports.get(path) ?? []) visit(imported);
+	};
+	const [families = ""] = readFileSync("src/app.ts", "utf8").split("export const publicRoutes");
+	for (const [, path] of families.matchAll(/import\("\.(\/[^"]+)"\)/g)) visit(`src${path}`);
+	return reached;
+}
+
+/** Finds direct uses of D1 that have no reason, and reasons without a use. */
+export function findDatabaseUses(): string[] {
+	const uses = [...reachable(readImports())].filter((path) => USE.test(readFileSync(path, "utf8")));
+	return [
+		...uses
+			.filter((path) => !(path in ALLOWED))
+			.map((path) => `${path}: a guarded route reaches it, so it reads with \`tenant.read\`.`),
+		...Object.keys(ALLOWED)
+			.filter((path) => !uses.includes(path))
+			.map((path) => `${path}: doesn't use D1, so it needs no reason in ALLOWED.`),
+	];
+}
