@@ -8,6 +8,7 @@ import { azurites } from "./test/support/azurite.ts";
 import { bigqueries } from "./test/support/bigquery.ts";
 import { buckets } from "./test/support/bucket.ts";
 import { clickhouse } from "./test/support/clickhouse.ts";
+import { faults } from "./test/support/faults.ts";
 import { googles } from "./test/support/gcs.ts";
 import { HANG_MS, TEST_TIMEOUT_MS } from "./test/support/hang.ts";
 import { outbound } from "./test/support/outbound.ts";
@@ -45,19 +46,20 @@ export default defineConfig({
 			{
 				plugins: [
 					cloudflareTest(async () => {
-						const [plugins, dns, ...servers] = await Promise.all([
+						const [plugins, dns, blobs, ...servers] = await Promise.all([
 							registries(),
 							resolvers(),
+							azurites(),
 							clickhouse(),
 							databases(),
 							receivers(),
-							azurites(),
 							bigqueries(),
 							providers(),
 							samlProviders(),
 						]);
 						const bucket = await buckets();
 						const google = await googles(bucket.S3_URL);
+						const storage = { ...bucket, ...google, ...blobs };
 						return {
 							wrangler: { configPath: "./wrangler.toml" },
 							miniflare: {
@@ -73,8 +75,8 @@ export default defineConfig({
 									SECRETS_KEY: Buffer.alloc(32, 1).toString("base64"),
 									...dns,
 									...plugins,
-									...bucket,
-									...google,
+									...storage,
+									...(await faults(storage)),
 									...Object.assign({}, ...servers),
 								},
 								outboundService: {

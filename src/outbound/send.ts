@@ -70,9 +70,9 @@ export function retryAfter(headers: Headers) {
 	return seconds > 0 ? seconds : undefined;
 }
 
-/** Whether a response is a temporary error: 408, 429, 5xx. */
+/** Whether a response is a temporary error: 408, 425, 429, 5xx. */
 export const isTemporary = ({ status }: HttpResponse) =>
-	[408, 429].includes(status) || status >= 500;
+	[408, 425, 429].includes(status) || status >= 500;
 
 export const unavailable = (response: HttpResponse, message = response.describe()) =>
 	new UnavailableError(message, retryAfter(response.headers));
@@ -134,7 +134,7 @@ export function sender(env: Env, timeoutMs: number) {
 
 	return {
 		exchange,
-		/** Sends a request like `exchange`. Throws UnavailableError also for 408, 429 and 5xx. */
+		/** Sends a request like `exchange`. Throws UnavailableError also for 408, 425, 429 and 5xx. */
 		async send(request: Request, secrets: string[]): Promise<HttpResponse> {
 			const response = await exchange(request, secrets);
 			if (isTemporary(response)) throw unavailable(response);

@@ -16,6 +16,10 @@ declare namespace Cloudflare {
 		GCS_URL: string;
 		/** The blob service of an Azure storage account. */
 		AZURE_URL: string;
+		/** Proxies in front of these three (test/support/faults.ts). */
+		S3_FAULTS_URL: string;
+		GCS_FAULTS_URL: string;
+		AZURE_FAULTS_URL: string;
 		/** A PostgreSQL without TLS, and one that offers TLS; "" if none is installed. */
 		POSTGRES_PORT: string;
 		POSTGRES_TLS_PORT: string;

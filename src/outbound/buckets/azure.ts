@@ -1,7 +1,14 @@
 import type { Config } from "../destinations/config.ts";
 import { blobServiceOf } from "../destinations/configs.ts";
 import { MisconfiguredError } from "../errors.ts";
-import { codeOf, explain, isUnauthenticated, notStored, secretsOf } from "./azure/errors.ts";
+import {
+	codeOf,
+	explain,
+	INCOMPATIBLE,
+	isUnauthenticated,
+	notStored,
+	secretsOf,
+} from "./azure/errors.ts";
 import { sharedKey } from "./azure/shared_key.ts";
 import { type Bucket, type Mark, markAs, type OpenBucket } from "./bucket.ts";
 import { type Client, connect, type Options, objectUrl } from "./client.ts";
@@ -69,14 +76,14 @@ export function azure(env: Env, config: Settings, timeoutMs: number): OpenBucket
 		base,
 		secrets: secretsOf(config),
 		sign: signer(config, base),
-		succeeded: ({ status }) => status >= 200 && status < 300,
 		codeOf,
 		isUnauthenticated,
 		explain: (response) => explain(response, config, base),
+		incompatible: INCOMPATIBLE,
 		list: {
 			query: { restype: "container", comp: "list" },
 			parameters: { size: "maxresults", position: "marker" },
-			elements: { key: "Name", next: "NextMarker" },
+			elements: { root: "EnumerationResults", key: "Name", next: "NextMarker" },
 		},
 	});
 	return { bucket: bucketOf(client, base), steps: client.steps };
@@ -134,7 +141,8 @@ function bucketOf({ ask, request, list }: Client, base: URL): Bucket {
 		/** There is no request for this. Azure removes uncommitted blocks after a week. */
 		async abort() {},
 		async mark(blob) {
-			const { status, headers } = await request("HEAD", blob);
+			const { response } = await request("HEAD", blob);
+			const { status, headers } = response;
 			if (status === 404) seen.set(blob, null);
 			// Without the permission to read, the mark is unknown. The write that follows reports any
 			// problem.

@@ -1,5 +1,4 @@
 import type { Config } from "../destinations/config.ts";
-import { MisconfiguredError } from "../errors.ts";
 import type { OpenBucket } from "./bucket.ts";
 import type { Dialect } from "./s3/errors.ts";
 import { bucketUrl, s3 } from "./s3.ts";
@@ -19,22 +18,14 @@ const asS3 = (config: Settings): Config<"S3"> => ({
 
 export const gcsBucketUrl = (config: Settings) => bucketUrl(asS3(config));
 
-/** Meanings of codes that S3 lacks or means differently ("HTTP status and error codes"). */
-const MEANINGS: Record<string, string> = {
-	AccessDenied:
-		"The HMAC key's account lacks a permission in the bucket: it needs the role Storage Object User.",
-	InvalidSecurity: "There is no such HMAC key, or it is inactive.",
-	RequestTimeTooSkewed: "The server's clock differs too much from this service's clock.",
-	SignatureDoesNotMatch: "hmac_secret is wrong.",
-};
-
+/** Google's "HTTP status and error codes" for XML. */
 const GOOGLE: Dialect = {
 	keys: "hmac_access_id and hmac_secret",
-	explain(code, response) {
-		const meaning = MEANINGS[code];
-		if (meaning === undefined) return undefined;
-		const message = `${meaning} ${response.describe()}`;
-		return code === "RequestTimeTooSkewed" ? new Error(message) : new MisconfiguredError(message);
+	meanings: {
+		AccessDenied:
+			"The HMAC key's account lacks a permission in the bucket: it needs the role Storage Object User.",
+		InvalidSecurity: "There is no such HMAC key, or it is inactive.",
+		SignatureDoesNotMatch: "hmac_secret is wrong.",
 	},
 };
 

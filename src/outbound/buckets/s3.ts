@@ -2,17 +2,19 @@ import { AwsClient } from "aws4fetch";
 import type { Config } from "../destinations/config.ts";
 import { MisconfiguredError } from "../errors.ts";
 import { elementOf } from "../quote.ts";
-import type { HttpResponse } from "../send.ts";
 import { type Bucket, type Mark, markAs, type OpenBucket } from "./bucket.ts";
 import { type Client, connect, type Options, objectUrl } from "./client.ts";
-import { codeOf, type Dialect, notStored, SIGNING_ERRORS, toError } from "./s3/errors.ts";
+import {
+	AMAZON,
+	codeOf,
+	type Dialect,
+	INCOMPATIBLE,
+	notStored,
+	SIGNING_ERRORS,
+	toError,
+} from "./s3/errors.ts";
 
 type Settings = Config<"S3">;
-
-const AMAZON: Dialect = {
-	keys: "aws_access_key_id and aws_secret_access_key",
-	explain: () => undefined,
-};
 
 /** The error codes for an upload or an object that doesn't exist. */
 const ABSENT = ["NoSuchUpload", "NoSuchKey"];
@@ -31,9 +33,6 @@ export function bucketUrl({ bucket_name, region, endpoint_url, ...config }: Sett
 		? new URL(`${protocol}//${bucket_name}.${host}${path}`)
 		: new URL(`${protocol}//${host}${path}/${bucket_name}`);
 }
-
-const succeeded = ({ status, text }: HttpResponse) =>
-	status >= 200 && status < 300 && !/<Error>/.test(text);
 
 function signer(config: Settings, base: URL, { keys }: Dialect) {
 	const client = new AwsClient({
@@ -65,21 +64,20 @@ export function s3(env: Env, config: Settings, timeoutMs: number, dialect = AMAZ
 			(secret) => typeof secret === "string",
 		),
 		sign: signer(config, base, dialect),
-		succeeded,
 		codeOf,
-		isUnauthenticated: (response) =>
-			!succeeded(response) && SIGNING_ERRORS.includes(codeOf(response)),
-		explain: (response) => dialect.explain(codeOf(response), response) ?? toError(response, config),
+		isUnauthenticated: (response) => SIGNING_ERRORS.includes(codeOf(response)),
+		explain: (response) => toError(response, config, dialect),
+		incompatible: INCOMPATIBLE,
 		list: {
 			query: { "list-type": 2 },
 			parameters: { size: "max-keys", position: "continuation-token" },
-			elements: { key: "Key", next: "NextContinuationToken" },
+			elements: { root: "ListBucketResult", key: "Key", next: "NextContinuationToken" },
 		},
 	});
 	return { bucket: bucketOf(client, config, base), steps: client.steps };
 }
 
-function bucketOf({ ask, request, list }: Client, config: Settings, base: URL): Bucket {
+function bucketOf({ ask, request, incomplete, list }: Client, config: Settings, base: URL): Bucket {
 	const headersOf = (type: string, mark: Mark) => ({
 		"content-type": type,
 		...metadata(mark),
@@ -93,12 +91,11 @@ function bucketOf({ ask, request, list }: Client, config: Settings, base: URL): 
 		},
 		async begin(key, type, mark) {
 			const options = { query: { uploads: "" }, headers: headersOf(type, mark) };
-			const response = await ask(ABSENT, "POST", key, options);
+			const response = await ask([], "POST", key, options);
 			const id = elementOf("UploadId", response?.text ?? "");
-			if (id !== "") return id;
-			throw new MisconfiguredError(
-				`${base.host} did not start an upload: it isn't compatible with S3.`,
-			);
+			if (response && id === "")
+				throw incomplete(response, "InitiateMultipartUploadResult", "did not start an upload");
+			return id;
 		},
 		async part(key, uploadId, partNumber, body) {
 			const response = await ask(ABSENT, "PUT", key, { query: { partNumber, uploadId }, body });
@@ -113,17 +110,20 @@ function bucketOf({ ask, request, list }: Client, config: Settings, base: URL): 
 				query: { uploadId },
 				body: `<CompleteMultipartUpload>${partList.join("")}</CompleteMultipartUpload>`,
 			});
-			if (response && !/<ETag>/.test(response.text)) throw notStored(base);
+			const root = "CompleteMultipartUploadResult";
+			const isWhole = response?.text.includes(`</${root}>`) && /<ETag>/.test(response.text);
+			if (response && !isWhole)
+				throw incomplete(response, root, "didn't say whether the object is stored");
 			return response !== null;
 		},
 		async abort(key, uploadId) {
 			await ask(ABSENT, "DELETE", key, { query: { uploadId } });
 		},
 		async mark(key) {
-			const response = await request("HEAD", key);
-			// Either the object doesn't exist, or the key isn't allowed to read it. The write that
-			// follows reports any problem.
-			return succeeded(response) ? markIn(response.headers) : null;
+			const { response, error } = await request("HEAD", key);
+			// With an error, either the object doesn't exist, or the key isn't allowed to read it. The
+			// write that follows reports any problem.
+			return error === null ? markIn(response.headers) : null;
 		},
 		async remove(key) {
 			await ask(ABSENT, "DELETE", key);

@@ -33,6 +33,7 @@ import {
 	personsOf as storedPersons,
 } from "../../support/events.ts";
 import { askS3, duckdb, listR2, noPostgres, received } from "../../support/exporting.ts";
+import type { Fault } from "../../support/faults.ts";
 import { storedEntries } from "../../support/logs.ts";
 import { outbox } from "../../support/mail.ts";
 import { systemEvents } from "../../support/system_events.ts";
@@ -944,6 +945,52 @@ describe("a destination that", () => {
 			/ failed 5 times in a row without progress: .+\. Retry the run when the destination works again\. Totals: 0 rows, 0 bytes, [\d.]+ seconds?, attempt 1\.$/,
 		);
 		expect((await here("GET", at)).body.paused).toBe(false);
+	});
+
+	describe("answers the completion of an upload with", () => {
+		const busy = {
+			status: 200,
+			body: "<?xml version='1.0'?>\n <Error><Code>SlowDown</Code><Message>Reduce your request rate.</Message></Error>",
+		};
+		const url = { S3: env.S3_FAULTS_URL, AzureBlob: env.AZURE_FAULTS_URL };
+		const config = {
+			S3: { ...KEYS, bucket_name: "exports", region: "auto" },
+			AzureBlob: { ...ACCOUNT, container_name: azure.CONTAINER },
+		};
+
+		test.each<[string, keyof typeof url, Omit<Fault, "method">, string]>([
+			["an error in a 200", "S3", busy, 'answered 200: "SlowDown: Reduce'],
+			["an error in a 200 after it", "S3", { ...busy, carriedOut: true }, "SlowDown"],
+			["an empty 200 after it", "S3", { status: 200, carriedOut: true }, "didn't say whether"],
+			["nothing after it", "S3", { status: 0, carriedOut: true }, "was closed before"],
+			["nothing after it", "AzureBlob", { status: 0, carriedOut: true }, "was closed before"],
+		])("%s gets the object, from one upload: %s", async (_, type, fault, words) => {
+			await azure.createContainer();
+			const prefix = v7();
+			const completion =
+				type === "S3"
+					? { method: "POST", query: "uploadId=" }
+					: { method: "PUT", query: "comp=blocklist" };
+			const plan = new URL(`/faults/${prefix}`, url[type]);
+			await fetch(plan, { method: "PUT", body: JSON.stringify([{ ...completion, ...fault }]) });
+			const where = { endpoint_url: url[type], prefix };
+			const destination = { type, config: { ...config[type], ...where } };
+			const { backfill, here, path, project } = await exporting(destination, 4000, {}, 1500);
+			expect(await backfill()).toMatchObject({ status: "Completed", records_completed: 4000 });
+			const { body: log } = await here("GET", `${path}/logs?level=WARNING`);
+			expect(log.results).toMatchObject([{ message: expect.stringContaining(words) }]);
+			const requests: string[] = await (await fetch(plan)).json();
+			expect(requests.filter((line) => line.startsWith("POST ?uploads="))).toHaveLength(
+				type === "S3" ? 1 : 0,
+			);
+			const name = `${FILE}-backfill.jsonl`;
+			const object =
+				type === "S3"
+					? await (await askS3("GET", `/${prefix}/${encodeURIComponent(name)}`)).arrayBuffer()
+					: await azure.read(`${prefix}/${name}`);
+			const rows = parse(new TextDecoder().decode(object));
+			expect(await checksum(rows)).toBe(await checksum(await eventsOf(project)));
+		});
 	});
 
 	test("fails is retried after increasing delays, or after its Retry-After", async () => {

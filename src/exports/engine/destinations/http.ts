@@ -1,7 +1,7 @@
 import { digest } from "../../../auth/keys.ts";
 import type { Config } from "../../../outbound/destinations/config.ts";
 import { MisconfiguredError } from "../../../outbound/errors.ts";
-import { type HttpResponse, sender } from "../../../outbound/send.ts";
+import { type HttpResponse, sender, unavailable } from "../../../outbound/send.ts";
 import { runSteps } from "../../../outbound/steps.ts";
 import { jsonWriter } from "../formats/jsonlines.ts";
 import type { Destination, Job } from "./destination.ts";
@@ -32,14 +32,19 @@ function* bodies(objects: string[]) {
 	yield HEAD + batch.join(",") + TAIL;
 }
 
-function assertAccepted(response: HttpResponse) {
+const PROBLEMS: Record<number, string> = {
+	401: "The receiver rejected the token, or requires one.",
+	403: "The receiver, or a firewall in front of it, doesn't allow the request: check the token, and whether the firewall refuses this service's User-Agent.",
+};
+
+/** @param key the request's Idempotency-Key, with which a 409 says that it is still being processed */
+function assertAccepted(response: HttpResponse, key?: string) {
 	const { status } = response;
 	if (status < 300) return;
 	if (status < 400)
 		throw new MisconfiguredError("The url redirects: enter the URL that it redirects to.");
-	const problem = [401, 403].includes(status)
-		? "The receiver rejected the token, or requires one."
-		: "The receiver rejected the request.";
+	if (status === 409 && key) throw unavailable(response);
+	const problem = PROBLEMS[status] ?? "The receiver rejected the request.";
 	throw new MisconfiguredError(`${problem} ${response.describe()}`);
 }
 
@@ -80,7 +85,8 @@ export function http(env: Env, config: Config<"HTTP">, timeoutMs: number): Desti
 			return {
 				async write(rows) {
 					for (const body of bodies(rows.map(jsonWriter(job.columns)))) {
-						assertAccepted(await post(body, await keyOf(job, body, batches)));
+						const key = await keyOf(job, body, batches);
+						assertAccepted(await post(body, key), key);
 						batches += 1;
 					}
 					return { batches };

@@ -1,18 +1,29 @@
 import type { Config } from "../../destinations/config.ts";
 import { MisconfiguredError } from "../../errors.ts";
 import { elementOf } from "../../quote.ts";
-import { addressOf, type HttpResponse } from "../../send.ts";
+import { addressOf, type HttpResponse, unavailable } from "../../send.ts";
+import { problemOf } from "../client.ts";
 
 export type Settings = Config<"AzureBlob">;
 
+export const INCOMPATIBLE = "it doesn't respond like Blob Storage. Check endpoint_url";
+
 /** Error codes that are temporary although their status is below 500. */
-const TEMPORARY = ["AccountBeingCreated", "BlobAlreadyExists", "ConditionNotMet"];
+const TEMPORARY = [
+	"AccountBeingCreated",
+	"BlobAlreadyExists",
+	"ConditionNotMet",
+	"ContainerBeingDeleted",
+	"LeaseIdMissing",
+	"PendingCopyOperation",
+	"SystemInUse",
+];
 
 /**
  * The meaning of error codes for the user (Azure Storage: "Common REST API error codes", "Blob
  * Storage error codes"). For other codes, the server's own message is shown.
  */
-const MEANINGS: Record<string, string> = {
+const MEANINGS = {
 	AccountIsDisabled: "The storage account is disabled.",
 	AuthorizationFailure:
 		"The storage account's firewall doesn't let this service in, or the SAS token doesn't allow this.",
@@ -27,6 +38,7 @@ const MEANINGS: Record<string, string> = {
 	InvalidBlobOrBlock: "The blob has blocks that another tool uploaded and didn't commit.",
 	KeyBasedAuthenticationNotPermitted:
 		"The storage account doesn't allow access by account key: allow it, or use a user delegation SAS.",
+	LeaseIdMissing: "Another program holds a lease on the blob or its container.",
 };
 
 /** Returns the error code; "" if there is none. Responses to HEAD have it only in a header. */
@@ -44,7 +56,7 @@ function rejection(response: HttpResponse, { sas_token }: Settings) {
 	const detail = elementOf("AuthenticationErrorDetail", response.text);
 	if (!sas_token)
 		return /date header/i.test(detail)
-			? new Error("The server's clock differs too much from this service's clock.")
+			? unavailable(response, "The server's clock differs too much from this service's clock.")
 			: new MisconfiguredError("The account key is wrong.");
 	const expiry = new URLSearchParams(sas_token).get("se") ?? "";
 	if (Date.parse(expiry) < Date.now())
@@ -67,20 +79,20 @@ export const secretsOf = ({ account_key, sas_token }: Settings) =>
 export function explain(response: HttpResponse, config: Settings, url: URL): Error {
 	const code = codeOf(response);
 	if (isUnauthenticated(response)) return rejection(response, config);
-	if (response.status < 400)
+	if (response.status >= 300 && response.status < 400)
 		return new MisconfiguredError(
 			`${addressOf(url)} doesn't respond like Blob Storage: check endpoint_url.`,
 		);
-	const meaning =
-		code === "ContainerNotFound"
-			? `There is no container "${config.container_name}".`
-			: (MEANINGS[code] ?? "Blob Storage rejected the request.");
-	const message = `${meaning} ${response.describe()}`;
-	return TEMPORARY.includes(code) ? new Error(message) : new MisconfiguredError(message);
+	const ContainerNotFound = `There is no container "${config.container_name}".`;
+	return problemOf(code, response, {
+		temporary: TEMPORARY,
+		meanings: new Map(Object.entries({ ...MEANINGS, ContainerNotFound })),
+		rejected: "Blob Storage rejected the request.",
+	});
 }
 
 /** Returns the error for a write that isn't confirmed by a 201 with an ETag. */
 export const notStored = (url: URL) =>
 	new MisconfiguredError(
-		`${addressOf(url)} didn't confirm that it stored the blob: it doesn't respond like Blob Storage. Check endpoint_url.`,
+		`${addressOf(url)} didn't confirm that it stored the blob: ${INCOMPATIBLE}.`,
 	);

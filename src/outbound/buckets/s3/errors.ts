@@ -1,19 +1,46 @@
 import type { Config } from "../../destinations/config.ts";
-import { MisconfiguredError } from "../../errors.ts";
-import type { HttpResponse } from "../../send.ts";
+import { MisconfiguredError, UnavailableError } from "../../errors.ts";
+import { addressOf, type HttpResponse } from "../../send.ts";
+import { problemOf } from "../client.ts";
 
 export type Settings = Config<"S3">;
 
-/** Error codes that are temporary although their status is 4xx. */
-const TEMPORARY = ["RequestTimeout", "OperationAborted", "InternalError"];
+export const INCOMPATIBLE = "it isn't compatible with S3";
 
-const MESSAGES: Record<string, string> = {
+/** The temporary ones of S3's "List of error codes", and those that Amazon's SDKs retry. */
+const TEMPORARY = [
+	"BadDigest",
+	"BandwidthLimitExceeded",
+	"Busy",
+	"ConditionalRequestConflict",
+	"IncompleteBody",
+	"InternalError",
+	"OperationAborted",
+	"RequestLimitExceeded",
+	"RequestThrottled",
+	"RequestTimeout",
+	"RequestTimeTooSkewed",
+	"ServiceUnavailable",
+	"SlowDown",
+	"Throttling",
+	"ThrottlingException",
+	"TooManyRequests",
+];
+
+const NOT_WHOLE = "The bucket doesn't accept the parts of the upload.";
+
+const MEANINGS = {
 	AccessDenied: "The access key lacks a permission in the bucket.",
+	EntityTooSmall: NOT_WHOLE,
 	InvalidAccessKeyId: "There is no such access key.",
-	SignatureDoesNotMatch: "The secret of the access key is wrong.",
-	Unauthorized: "The access key or its secret is wrong.",
+	InvalidPart: NOT_WHOLE,
+	InvalidPartOrder: NOT_WHOLE,
 	NoSuchBucket: "There is no such bucket.",
 	NoSuchUpload: "There is no such upload.",
+	NotImplemented: "The bucket doesn't support a request that exports need.",
+	RequestTimeTooSkewed: "The server's clock differs too much from this service's clock.",
+	SignatureDoesNotMatch: "The secret of the access key is wrong.",
+	Unauthorized: "The access key or its secret is wrong.",
 };
 
 /** Error codes about the signature of a request. */
@@ -30,32 +57,39 @@ export const SIGNING_ERRORS = [
 export type Dialect = {
 	/** The config fields for signing requests, for an error message. */
 	keys: string;
-	/** Returns the error for a code and a response; undefined for the same error as S3. */
-	explain(code: string, response: HttpResponse): Error | undefined;
+	/** The meanings of error codes that S3 lacks or means differently. */
+	meanings: Record<string, string>;
+};
+
+export const AMAZON: Dialect = {
+	keys: "aws_access_key_id and aws_secret_access_key",
+	meanings: {},
 };
 
 export const codeOf = ({ text }: HttpResponse) =>
-	/<Code>([A-Za-z.]{1,64})<\/Code>/.exec(text)?.[1] ?? "";
+	/<Code>([\w.]{1,64})<\/Code>/.exec(text)?.[1] ?? "";
 
-export function toError(response: HttpResponse, { region }: Settings) {
-	const code = codeOf(response);
-	if (TEMPORARY.includes(code)) return new Error(response.describe());
+export function toError(response: HttpResponse, { region }: Settings, { meanings }: Dialect) {
+	const problem = problemOf(codeOf(response), response, {
+		temporary: TEMPORARY,
+		meanings: new Map(Object.entries({ ...MEANINGS, ...meanings })),
+		rejected: "The bucket rejected the request.",
+	});
+	if (problem instanceof UnavailableError) return problem;
 	const actualRegion =
 		response.headers.get("x-amz-bucket-region") ??
 		/<Region>([\w-]{1,64})<\/Region>/.exec(response.text)?.[1];
 	if (actualRegion !== undefined && actualRegion !== region)
 		return new MisconfiguredError(`The bucket is in the region "${actualRegion}".`);
-	if (response.status < 400)
+	if (response.status >= 300 && response.status < 400)
 		return new MisconfiguredError(
 			"The bucket is at another address: check endpoint_url and region.",
 		);
-	return new MisconfiguredError(
-		`${MESSAGES[code] ?? "The bucket rejected the request."} ${response.describe()}`,
-	);
+	return problem;
 }
 
 /** Returns the error for a write without an ETag, with which every S3 server confirms a write. */
-export const notStored = ({ host }: URL) =>
+export const notStored = (url: URL) =>
 	new MisconfiguredError(
-		`${host} answered without an ETag, so it may not have stored the object: it isn't compatible with S3.`,
+		`${addressOf(url)} answered without an ETag, so it may not have stored the object: ${INCOMPATIBLE}.`,
 	);

@@ -145,12 +145,19 @@ describe("a temporary error is not a misconfiguration", () => {
 		["/status/503", `${HOST} answered 503: "Oops".`],
 		["/status/429", `${HOST} answered 429: "Oops".`],
 		["/status/408", `${HOST} answered 408: "Oops".`],
+		["/status/425", `${HOST} answered 425: "Oops".`],
+		["/status/409", `${HOST} answered 409: "Oops".`],
 		["/body/502", `${HOST} answered 502.`],
 		["/close", `The connection to ${HOST} was closed before the response was complete.`],
 	])("%s", async (path, words) => {
 		const failed = run(to(path), job(), 1);
 		await expect(failed).rejects.toThrow(words);
 		await expect(failed).rejects.not.toBeInstanceOf(MisconfiguredError);
+	});
+
+	test.each([409, 425, 429, 503])("status %i with Retry-After", async (status) => {
+		const failed = run(to(`/status/${status}/7`), job(), 1);
+		await expect(failed).rejects.toMatchObject({ retry_after: 7 });
 	});
 
 	test("silence", async () => {
@@ -202,7 +209,7 @@ describe("the user has to fix", () => {
 	test.each([
 		["/status/400", `The receiver rejected the request. ${HOST} answered 400: "Oops".`],
 		["/status/401", "The receiver rejected the token, or requires one."],
-		["/status/403", "The receiver rejected the token, or requires one."],
+		["/status/403", "The receiver, or a firewall in front of it, doesn't allow the request"],
 		["/status/404", `${HOST} answered 404: "Oops".`],
 		["/redirect/302", "The url redirects"],
 		["/redirect/307", "The url redirects"],
@@ -256,7 +263,7 @@ describe("of the receiver's message, an error quotes", () => {
 
 	test("everything that isn't secret, whatever the secret is", async () => {
 		expect(await shown("/status/403", "token")).toBe(
-			`The receiver rejected the token, or requires one. ${HOST} answered 403: "Oops".`,
+			`The receiver, or a firewall in front of it, doesn't allow the request: check the token, and whether the firewall refuses this service's User-Agent. ${HOST} answered 403: "Oops".`,
 		);
 	});
 });

@@ -63,7 +63,7 @@ export function uploadsOf(
 	async function assertAppeared(key: string, { mark }: Upload) {
 		if (!done.has(mark) && (await bucket.mark(key))?.upload !== mark)
 			throw new MisconfiguredError(
-				"The unfinished upload is gone from the bucket: somebody, or a rule of the bucket, removed it.",
+				"The unfinished upload is gone from the bucket: somebody, or a rule of the bucket, removed it, or its object has appeared but the credentials don't allow reading it.",
 			);
 		done.add(mark);
 	}
