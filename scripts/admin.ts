@@ -33,7 +33,7 @@ const COMMANDS: Record<string, Command> = {
 	},
 	"key create": {
 		usage: "--email EMAIL --label LABEL --scopes SCOPE[,SCOPE]… [--expires-at TIME]",
-		does: "Create another key for a user. Its value is printed only once. TIME is in ISO 8601; without it, the key never expires.",
+		does: "Create another key for a user. Its value is printed only once. TIME is in ISO 8601, in the future; without it, the key never expires.",
 		options: { email: text, label: text, scopes: several, "expires-at": text },
 		required: ["email", "label", "scopes"],
 	},

@@ -249,6 +249,13 @@ export const moment = () =>
 		})
 		.pipe(timestamp());
 
+/** A time in a request at which something ends that now begins: not in the past. */
+export const futureMoment = () =>
+	moment().check(({ value, issues }) => {
+		if (Date.parse(value) <= Date.now())
+			issues.push(issue(value, "invalid_input", "Ensure this time is in the future."));
+	});
+
 /** A time in a query, with a space for `+`, or relative to now (docs/api.md#requests). */
 export const queryMoment = () =>
 	z.preprocess((value: string) => {

@@ -106,11 +106,11 @@ inBrowser("keys", (open) => {
 			scopes: ["user:read", "organization:read", "personal_api_key:write"],
 			expires_at: inDays(2),
 		});
-		await client.personalApiKeys.create({
+		const old = await client.personalApiKeys.create({
 			label: "Old import",
 			scopes: ["batch_export:read"],
-			expires_at: inDays(-1),
 		});
+		await client.personalApiKeys.update(old, { expires_at: inDays(-1) });
 		const page = await open("/console/keys", { key: short.value ?? "" });
 		const rejected = watchRejections(page);
 		await page.getByText("One key expires within 7 days.").waitFor();

@@ -136,7 +136,12 @@ export const approve = (tenant: Tenant, body: z.infer<typeof Body>) =>
 			tenant,
 			body,
 			asked,
-			{ hash: await digest(code), expires_at: codeExpiry(), redirect_uri, code_challenge },
+			{
+				hash: await digest(code),
+				expires_at: codeExpiry(body.ends_at ?? null),
+				redirect_uri,
+				code_challenge,
+			},
 			{ checks: isRegistered ? [isRegistered] : [] },
 		);
 		return { redirect_url: urlWith(tenant, body, { code }) };

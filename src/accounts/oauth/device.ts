@@ -77,7 +77,7 @@ export async function authorizeDevice(c: Context<App>, form: Form) {
 			user_code_hash: await digest(userCode),
 			device_code_hash: await digest(device_code),
 			request,
-			expires_at: deviceCodeExpiry(),
+			expires_at: deviceCodeExpiry(null),
 		}),
 	]);
 	const user_code = `${userCode.slice(0, 4)}-${userCode.slice(4)}`;
@@ -192,7 +192,12 @@ export const approve = (tenant: Tenant, body: z.infer<typeof shape.deviceApprova
 			tenant,
 			body,
 			asked,
-			{ hash, expires_at: deviceCodeExpiry(), redirect_uri: null, code_challenge: null },
+			{
+				hash,
+				expires_at: deviceCodeExpiry(body.ends_at ?? null),
+				redirect_uri: null,
+				code_challenge: null,
+			},
 			{
 				checks: [assertExists(tenant.db, oauthDeviceRequests, isWaiting(isThis))],
 				changes: [tenant.db.delete(oauthDeviceRequests).where(isThis)],

@@ -60,7 +60,8 @@ export const APPROVAL = {
 		"The ids of the organizations that the app can access. An empty list, the default, means all of yours.",
 	scoped_projects:
 		"The integer ids of the projects that the app can access. An empty list, the default, means all that you can see.",
-	ends_at: "When the access ends; null, the default, for when it isn't used for 30 days.",
+	ends_at:
+		"When the access ends; null, the default, for when it isn't used for 30 days. A time in the past is a 400.",
 };
 
 describe(approval, { ...REQUEST, ...APPROVAL });

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { scopes } from "../../access/scopes.ts";
-import { integer, moment, rawText, set, text, uuid } from "../../http/fields.ts";
+import { futureMoment, integer, rawText, set, text, uuid } from "../../http/fields.ts";
 import { documentAs } from "../../http/router.ts";
 
 /** A request of an app (RFC 6749, section 4.1.1; RFC 7636, section 4.3; RFC 8707, section 2). */
@@ -26,7 +26,7 @@ const choice = z.object({
 	scopes: set(text().pipe(z.enum(scopes)), 100).min(1),
 	scoped_organizations: set(uuid(), 100).optional(),
 	scoped_projects: set(integer(), 100).optional(),
-	ends_at: moment().nullable().optional(),
+	ends_at: futureMoment().nullable().optional(),
 });
 
 export type Choice = z.infer<typeof choice>;

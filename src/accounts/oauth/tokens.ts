@@ -24,8 +24,8 @@ const after = (ms: number, ends_at: string | null) => {
 	return ends_at !== null && ends_at < at ? ends_at : at;
 };
 
-export const codeExpiry = () => after(CODE_MS, null);
-export const deviceCodeExpiry = () => after(DEVICE_CODE_MS, null);
+export const codeExpiry = (ends_at: string | null) => after(CODE_MS, ends_at);
+export const deviceCodeExpiry = (ends_at: string | null) => after(DEVICE_CODE_MS, ends_at);
 export const accessExpiry = (ends_at: string | null) => after(ACCESS_TOKEN_MS, ends_at);
 export const refreshExpiry = (ends_at: string | null) => after(REFRESH_TOKEN_MS, ends_at);
 

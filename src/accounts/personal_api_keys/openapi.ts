@@ -82,10 +82,11 @@ function operationsOf(word: string, words: Words): Operations {
 			id: `roll${word}`,
 			summary: "Give a key a new value",
 			description:
-				"The old value immediately stops working. Only this response shows the new `value`: store it. Scopes, restrictions and expiry stay. You can't roll a key with more permissions or a longer life than the key in use: that is a 403.",
+				"The old value immediately stops working. Only this response shows the new `value`: store it. Scopes, restrictions and expiry stay. You can't roll a key with more permissions or a longer life than the key in use: that is a 403. An expired key is a 400: give it a later `expires_at` first.",
 			errors: {
 				expiry_required,
-				invalid_input: "Another request rolled, changed or revoked the key at the same time.",
+				invalid_input:
+					"The key has expired, or another request rolled, changed or revoked it at the same time.",
 			},
 		},
 		"GET /:id/usage": {
@@ -107,7 +108,6 @@ const ALLOWED_IPS =
 	"The IP addresses that the key can be used from: IPv4 or IPv6 addresses, or ranges such as `203.0.113.0/24`. An empty list allows all. Requests from other addresses are a 403.";
 const TEAMS = "Another name for `scoped_projects`.";
 const EXPIRY = "When the key stops working; null for never";
-const IN_THE_PAST = "A time in the past disables the key.";
 
 describe(create, {
 	label: `${LABEL} At most 40 characters.`,
@@ -116,7 +116,7 @@ describe(create, {
 	scoped_projects: `${PROJECTS} At most 100; empty by default.`,
 	scoped_teams: `${TEAMS} Set only one of them, or both to the same projects.`,
 	allowed_ips: `${ALLOWED_IPS} At most 50; empty by default.`,
-	expires_at: `${EXPIRY}, which is the default. ${IN_THE_PAST}`,
+	expires_at: `${EXPIRY}, which is the default. A time in the past is a 400.`,
 });
 
 describe(update, {
@@ -126,7 +126,7 @@ describe(update, {
 	scoped_projects: `${PROJECTS} At most 100. The list replaces the old one.`,
 	scoped_teams: `${TEAMS} Set only one of them, or both to the same projects.`,
 	allowed_ips: `${ALLOWED_IPS} At most 50. The list replaces the old one.`,
-	expires_at: `${EXPIRY}. ${IN_THE_PAST}`,
+	expires_at: `${EXPIRY}. A time in the past ends the key.`,
 });
 
 describe(PersonalApiKey, {

@@ -275,6 +275,8 @@ async function tryRoll(tenant: Tenant, owner: Owner, id: string) {
 	const row = orNotFound(before);
 	await assertMayGrant(tenant, row);
 	checkRules(row.expires_at, rules);
+	if (row.expires_at !== null && row.expires_at <= now())
+		throw invalid("expires_at", "The key has expired. Give it a later expires_at, then roll it.");
 	const { value, columns } = await newKey();
 	const unchanged = and(
 		isChecked(tenant, owner, row),

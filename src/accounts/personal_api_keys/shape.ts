@@ -1,7 +1,17 @@
 import * as z from "zod";
 import { scopes } from "../../access/scopes.ts";
 import type { personalApiKeys } from "../../db/schema/personal_api_keys.ts";
-import { integer, issue, moment, name, set, text, timestamp, uuid } from "../../http/fields.ts";
+import {
+	futureMoment,
+	integer,
+	issue,
+	moment,
+	name,
+	set,
+	text,
+	timestamp,
+	uuid,
+} from "../../http/fields.ts";
 import { documentAs } from "../../http/router.ts";
 
 /** How many keys a user or a service account can have. */
@@ -101,5 +111,8 @@ const sameProjects: z.core.CheckFn<Projects> = ({ value, issues }) => {
 	});
 };
 
-export const create = fields.check(sameProjects);
+export const create = fields
+	.extend({ expires_at: futureMoment().nullable().optional() })
+	.check(sameProjects);
+/** A time in the past ends the key. */
 export const update = fields.partial().check(sameProjects);

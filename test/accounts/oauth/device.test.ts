@@ -108,6 +108,17 @@ test("a device gets what the person allowed, and its tokens are refreshed like o
 	expect(events.body.results).toMatchObject([{ data: { name: "Notes" } }]);
 });
 
+test("the access of a device can't begin after its end", async () => {
+	stopClock();
+	const home = await world();
+	const device = await start();
+	const until = (ms: number) => ({ ends_at: new Date(Date.now() + ms).toISOString() });
+	expect(await approve(home, device.user_code, until(0))).toMatchObject(rejected("ends_at"));
+	expect((await approve(home, device.user_code, until(1000))).status).toBe(204);
+	vi.setSystemTime(Date.now() + 1001);
+	await expect(poll(device)).rejects.toMatchObject(fails("invalid_grant"));
+});
+
 test("a code gives nothing once the key that allowed it is revoked, also at the last moment", async () => {
 	const home = await world();
 	const key = await keyFor(home.owner.id);

@@ -1,19 +1,22 @@
 import { env } from "cloudflare:workers";
 import { eq } from "drizzle-orm";
 import { v7 } from "uuid";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { scopes } from "../../../src/access/scopes.ts";
 import { organizations } from "../../../src/db/schema/organizations.ts";
 import { users } from "../../../src/db/schema/users.ts";
 import { forbidden } from "../../support/errors.ts";
 import { outbox } from "../../support/mail.ts";
 import { post } from "../../support/mcp.ts";
-import { exhaust } from "../../support/time.ts";
+import { exhaust, stopClock } from "../../support/time.ts";
 import { call, db, keyFor, person, serviceAccount, world } from "../../support/world.ts";
 import {
 	API,
 	approve,
 	CALLBACK,
+	codeFor,
+	exchange,
+	fails,
 	MCP,
 	newApp,
 	preview,
@@ -240,6 +243,20 @@ test("where keys must expire, an app's access must end", async () => {
 	expect(await approve(home, parameters)).toMatchObject(rejected("ends_at", "expiry_required"));
 	const ends_at = "2999-01-01";
 	expect((await approve(home, parameters, { scopes: ["project:read"], ends_at })).status).toBe(200);
+});
+
+test("the access of an app can't begin after its end", async () => {
+	stopClock();
+	const home = await world();
+	const asked = await request(newApp());
+	const until = (ms: number) => ({
+		scopes: ["project:read"],
+		ends_at: new Date(Date.now() + ms).toISOString(),
+	});
+	expect(await approve(home, asked.parameters, until(0))).toMatchObject(rejected("ends_at"));
+	const code = await codeFor(home, asked, until(1000));
+	vi.setSystemTime(Date.now() + 1001);
+	await expect(exchange(code, asked)).rejects.toMatchObject(fails("invalid_grant"));
 });
 
 test("a service account can't allow an app", async () => {

@@ -54,6 +54,8 @@ export function Expiry({
 					label={`Expiry date (${IN_ZONE})`}
 					type="datetime-local"
 					required
+					// A time in the past ends a key, but can't begin one.
+					min={before ? undefined : toLocal(Date.now())}
 					defaultValue={toLocal(Date.parse(before?.expires_at ?? dayAfter(30)))}
 				/>
 			)}
