@@ -1,11 +1,11 @@
 import { execFile } from "node:child_process";
-import { createPublicKey } from "node:crypto";
+import { constants, createHash, createPublicKey, createSign } from "node:crypto";
 import { mkdtempSync, readFileSync } from "node:fs";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { tmpdir } from "node:os";
 import { promisify } from "node:util";
-import { signXml } from "@node-saml/node-saml/lib/xml.js";
 import samlp, { type AuthnRequest, type Options, type User } from "samlp";
+import { SignedXml } from "xml-crypto";
 import { serve } from "./registry.ts";
 
 const execute = promisify(execFile);
@@ -58,9 +58,53 @@ export type Signing = {
 	by: string;
 	/** The local name of the element that is signed. */
 	element: "Response" | "Assertion";
-	signatureAlgorithm?: "sha1" | "sha256" | "sha512";
+	/** As in XML; by default, with SHA-256. */
+	signatureAlgorithm?: string;
 	digestAlgorithm?: string;
 };
+
+const EXCLUSIVE = "http://www.w3.org/2001/10/xml-exc-c14n#";
+const SHA256 = "http://www.w3.org/2001/04/xmlenc#sha256";
+const RSA_SHA256 = "http://www.w3.org/2001/04/xmldsig-more#rsa-sha256";
+
+const hashIn = (algorithm: string) => /sha\d+/.exec(algorithm)?.[0] ?? "";
+
+/** Signs with any RSA algorithm and hash. */
+function signXml(
+	{ xml, element, signatureAlgorithm = RSA_SHA256, digestAlgorithm = SHA256 }: Signing,
+	privateKey: string,
+) {
+	const signed = new SignedXml({
+		privateKey,
+		signatureAlgorithm,
+		canonicalizationAlgorithm: EXCLUSIVE,
+	});
+	const { RSA_PKCS1_PSS_PADDING, RSA_PKCS1_PADDING } = constants;
+	const isPss = signatureAlgorithm.endsWith("MGF1");
+	const padding = isPss
+		? { padding: RSA_PKCS1_PSS_PADDING, saltLength: constants.RSA_PSS_SALTLEN_DIGEST }
+		: { padding: RSA_PKCS1_PADDING };
+	signed.SignatureAlgorithms[signatureAlgorithm] = class {
+		getAlgorithmName = () => signatureAlgorithm;
+		getSignature = (text: string, key: string) =>
+			createSign(hashIn(signatureAlgorithm))
+				.update(text)
+				.sign({ key, ...padding }, "base64");
+	};
+	signed.HashAlgorithms[digestAlgorithm] = class {
+		getAlgorithmName = () => digestAlgorithm;
+		getHash = (text: string) => createHash(hashIn(digestAlgorithm)).update(text).digest("base64");
+	};
+	const xpath = `//*[local-name(.)='${element}']`;
+	signed.addReference({
+		xpath,
+		digestAlgorithm,
+		transforms: ["http://www.w3.org/2000/09/xmldsig#enveloped-signature", EXCLUSIVE],
+	});
+	const reference = `${xpath}/*[local-name(.)='Issuer']`;
+	signed.computeSignature(xml, { location: { reference, action: "after" } });
+	return signed.getSignedXml();
+}
 
 async function jsonOf(request: IncomingMessage) {
 	let text = "";
@@ -100,17 +144,8 @@ export async function samlProviders() {
 			case "response":
 				return response.end(await responseOf(await jsonOf(request)));
 			case "sign": {
-				const { xml, by, element, ...algorithms } = (await jsonOf(request)) as Signing;
-				const { key: privateKey } = await pairOf(by);
-				const xpath = `//*[local-name(.)='${element}']`;
-				const location = {
-					reference: `${xpath}/*[local-name(.)='Issuer']`,
-					action: "after",
-				} as const;
-				const options = { signatureAlgorithm: "sha256", digestAlgorithm: "sha256" } as const;
-				return response.end(
-					signXml(xml, xpath, location, { ...options, ...algorithms, privateKey }),
-				);
+				const signing = (await jsonOf(request)) as Signing;
+				return response.end(signXml(signing, (await pairOf(signing.by)).key));
 			}
 			default: {
 				const { id = "", issuer = "", assertionConsumerServiceURL = "" } = await readRequest(url);

@@ -1,10 +1,7 @@
-import { MINUTE_MS } from "../../lib/durations.ts";
+import { CLOCK_TOLERANCE_MS, MINUTE_MS } from "../../lib/durations.ts";
 import { quoted, ResponseError } from "./problem.ts";
 import type { Envelope } from "./response.ts";
 import { child, children, textOf, type XmlElement } from "./xml.ts";
-
-/** How much the clocks of the provider and the service may differ. */
-const SKEW_MS = 2 * MINUTE_MS;
 
 /** How long an assertion is accepted at most, so that used ones needn't be remembered for longer. */
 const MAX_AGE_MS = 60 * MINUTE_MS;
@@ -37,9 +34,9 @@ function timeOf(element: XmlElement, attribute: string) {
 function checkTime(element: XmlElement, at: number, name = "NotOnOrAfter") {
 	const from = timeOf(element, "NotBefore");
 	const until = timeOf(element, name);
-	if (from !== undefined && at < from - SKEW_MS)
+	if (from !== undefined && at < from - CLOCK_TOLERANCE_MS)
 		throw new ResponseError(`The assertion isn't valid before ${new Date(from).toISOString()}.`);
-	if (until !== undefined && at >= until + SKEW_MS)
+	if (until !== undefined && at >= until + CLOCK_TOLERANCE_MS)
 		throw new ResponseError(`The assertion expired at ${new Date(until).toISOString()}.`);
 	return until;
 }
@@ -57,23 +54,43 @@ function checkConditions(assertion: XmlElement, { entity_id }: Parties, at: numb
 		);
 }
 
-/**
- * Throws unless the assertion may be presented by whoever brings it, here and now (saml-profiles
- * 4.1.4.3).
- * @returns the id of the request that it responds to, or "", and when it expires
- */
-function checkConfirmation(subject: XmlElement, { acs_url }: Parties, at: number) {
-	const [confirmation] = children(subject, "saml:SubjectConfirmation").filter(
-		(confirmation) => confirmation.getAttribute("Method") === BEARER,
-	);
-	if (!confirmation) throw new ResponseError("The assertion has no bearer confirmation.");
+/** The request that a response says it responds to, and the time in milliseconds. */
+type Presented = { in_response_to: string; at: number };
+
+/** Throws unless whoever brings the assertion may present it, here and now, for this request. */
+function checkConfirmation(
+	confirmation: XmlElement,
+	{ acs_url }: Parties,
+	{ in_response_to, at }: Presented,
+) {
 	const data = child(confirmation, "saml:SubjectConfirmationData");
 	const recipient = data.getAttribute("Recipient");
 	if (recipient !== acs_url)
 		throw new ResponseError(`The recipient is ${quoted(recipient)}, not ${acs_url}.`);
-	const until = checkTime(data, at);
-	if (until === undefined) throw new ResponseError("The confirmation doesn't expire.");
-	return { in_response_to: data.getAttribute("InResponseTo"), until };
+	if (checkTime(data, at) === undefined)
+		throw new ResponseError("The confirmation doesn't expire.");
+	if (data.getAttribute("InResponseTo") !== in_response_to)
+		throw new ResponseError("The response and its assertion respond to different requests.");
+}
+
+/**
+ * Throws unless one of the subject's bearer confirmations is valid (saml-core 2.4.1.1, saml-profiles
+ * 4.1.4.3). The error is about the first.
+ */
+function checkConfirmations(subject: XmlElement, parties: Parties, presented: Presented) {
+	const bearers = children(subject, "saml:SubjectConfirmation").filter(
+		(confirmation) => confirmation.getAttribute("Method") === BEARER,
+	);
+	if (bearers.length === 0) throw new ResponseError("The assertion has no bearer confirmation.");
+	const problems = bearers.map((bearer) => {
+		try {
+			return checkConfirmation(bearer, parties, presented);
+		} catch (error) {
+			if (error instanceof ResponseError) return error;
+			throw error;
+		}
+	});
+	if (!problems.includes(undefined)) throw problems[0];
 }
 
 /**
@@ -129,7 +146,7 @@ function checkIssue(assertion: XmlElement, envelope: Envelope, parties: Parties,
 			throw new ResponseError(`The issuer is ${quoted(name)}, not ${parties.saml_entity_id}.`);
 	const issued = timeOf(assertion, "IssueInstant");
 	if (issued === undefined) throw new ResponseError("The assertion has no IssueInstant.");
-	if (at < issued - SKEW_MS || at >= issued + MAX_AGE_MS)
+	if (at < issued - CLOCK_TOLERANCE_MS || at >= issued + MAX_AGE_MS)
 		throw new ResponseError(`The assertion was issued at ${new Date(issued).toISOString()}.`);
 	return issued;
 }
@@ -154,13 +171,12 @@ export function readAssertion(
 		throw new ResponseError(`The destination is ${quoted(destination)}, not ${parties.acs_url}.`);
 	checkConditions(assertion, parties, at);
 	const subject = child(assertion, "saml:Subject");
-	const { in_response_to, until } = checkConfirmation(subject, parties, at);
-	if (envelope.in_response_to !== in_response_to)
-		throw new ResponseError("The response and its assertion respond to different requests.");
+	const { in_response_to } = envelope;
+	checkConfirmations(subject, parties, { in_response_to, at });
 	return {
 		id: assertion.getAttribute("ID"),
 		/** Milliseconds. From then on, the assertion is rejected. */
-		expires: Math.min(until + SKEW_MS, issued + MAX_AGE_MS),
+		expires: issued + MAX_AGE_MS,
 		/** null: the provider started the sign-in. */
 		in_response_to: in_response_to || null,
 		name: readName(subject),

@@ -1,7 +1,9 @@
-/**
- * The file of node-saml that verifies signatures. Its own types need those of a browser's DOM, which
- * contradict the types of Workers.
+/*
+ * Parts of libraries whose own types need those of a browser's DOM, which contradict the types of
+ * Workers.
  */
+
+/** The file of node-saml that parses XML. */
 declare module "@node-saml/node-saml/lib/xml.js" {
 	export type XmlElement = {
 		nodeType: 1;
@@ -20,22 +22,37 @@ declare module "@node-saml/node-saml/lib/xml.js" {
 	export function parseDomFromString(
 		xml: string,
 	): Promise<{ documentElement: XmlElement; childNodes: ArrayLike<XmlNode> }>;
+}
 
-	/**
-	 * Returns the signed content of an element, as it was signed.
-	 * @returns null if its signature is missing or not valid for any of the certificates
-	 */
-	export function getVerifiedXml(
-		xml: string,
-		element: XmlElement,
-		certificates: string[],
-	): string | null;
+declare module "xml-crypto" {
+	import type { XmlElement } from "@node-saml/node-saml/lib/xml.js";
 
-	/** Signs an element of a document, for tests. */
-	export function signXml(
-		xml: string,
-		xpath: string,
-		location: { reference: string; action: "after" },
-		options: { privateKey: string; signatureAlgorithm: string; digestAlgorithm: string },
-	): string;
+	type Options = {
+		publicCert?: string;
+		/** For tests, which sign. */
+		privateKey?: string;
+		signatureAlgorithm?: string;
+		canonicalizationAlgorithm?: string;
+	};
+
+	export class SignedXml {
+		constructor(options: Options);
+		/** Each a class, by its name in XML. */
+		HashAlgorithms: Record<string, unknown>;
+		SignatureAlgorithms: Record<string, unknown>;
+		loadSignature(signature: XmlElement): void;
+		getReferences(): { uri?: string }[];
+		/** Also throws if the signature isn't valid. */
+		checkSignature(xml: string): boolean;
+		/** Returns the text of what was signed, after `checkSignature`. */
+		getSignedReferences(): string[];
+
+		/** For tests. */
+		addReference(reference: { xpath: string; digestAlgorithm: string; transforms: string[] }): void;
+		computeSignature(
+			xml: string,
+			options: { location: { reference: string; action: "after" } },
+		): void;
+		getSignedXml(): string;
+	}
 }

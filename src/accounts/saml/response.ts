@@ -1,21 +1,8 @@
-import { getVerifiedXml } from "@node-saml/node-saml/lib/xml.js";
 import { quoted, ResponseError } from "./problem.ts";
+import { ALGORITHMS, type Document, signedContent } from "./signature.ts";
 import { allElements, child, children, isNamed, parse, textOf, type XmlElement } from "./xml.ts";
 
 const SUCCESS = "urn:oasis:names:tc:SAML:2.0:status:Success";
-
-/** What signatures may use. SHA-1, HMAC, XPath and XSLT aren't among it. */
-const ALGORITHMS = new Set([
-	"http://www.w3.org/2001/04/xmldsig-more#rsa-sha256",
-	"http://www.w3.org/2001/04/xmldsig-more#rsa-sha512",
-	"http://www.w3.org/2007/05/xmldsig-more#sha256-rsa-MGF1",
-	"http://www.w3.org/2001/04/xmlenc#sha256",
-	"http://www.w3.org/2001/04/xmlenc#sha512",
-	"http://www.w3.org/2001/10/xml-exc-c14n#",
-	"http://www.w3.org/2001/10/xml-exc-c14n#WithComments",
-	"http://www.w3.org/TR/2001/REC-xml-c14n-20010315",
-	"http://www.w3.org/2000/09/xmldsig#enveloped-signature",
-]);
 
 /** Decodes Base64 and UTF-8. */
 function decode(base64: string) {
@@ -28,14 +15,9 @@ function decode(base64: string) {
 }
 
 /** Returns what the signature of an element covers. */
-function verified(xml: string, element: XmlElement, certificates: string[]) {
-	let content: string | null = null;
-	try {
-		content = getVerifiedXml(xml, element, certificates);
-	} catch {
-		// The library throws for most signatures that aren't valid.
-	}
-	if (content === null)
+function verified(document: Document, element: XmlElement, certificates: string[]) {
+	const content = signedContent(document, element, certificates);
+	if (content === undefined)
 		throw new ResponseError("No certificate of the domain verifies a signature of the assertion.");
 	return parse(content);
 }
@@ -76,10 +58,11 @@ export async function readResponse(base64: string, certificates: string[]) {
 	const xml = decode(base64);
 	const root = await parse(xml);
 	checkDocument(root);
+	const document = { xml, root };
 	const isSigned = children(root, "ds:Signature").length > 0;
-	const response = isSigned ? await verified(xml, root, certificates) : root;
+	const response = isSigned ? await verified(document, root, certificates) : root;
 	const inside = child(response, "saml:Assertion");
-	const assertion = isSigned ? inside : await verified(xml, inside, certificates);
+	const assertion = isSigned ? inside : await verified(document, inside, certificates);
 	const [issuer] = children(response, "saml:Issuer");
 	const envelope: Envelope = {
 		issuer: issuer ? (textOf(issuer) ?? "") : null,

@@ -2,6 +2,7 @@ import * as z from "zod";
 import { lowerCaseAscii, email as validEmail } from "../../http/fields.ts";
 import { domainOf } from "../domains/connections.ts";
 import type { Connection } from "./connections.ts";
+import { namesOf } from "./names.ts";
 import { SignInError } from "./problems.ts";
 import type { Verified } from "./shape.ts";
 
@@ -23,24 +24,29 @@ const Claims = z.object({
 	email_verified: emailVerified,
 	/** No domain is empty. */
 	hd: z.string().optional().catch(""),
-	given_name: z.string().catch(""),
-	family_name: z.string().catch(""),
+	given_name: z.unknown().optional(),
+	family_name: z.unknown().optional(),
+	name: z.unknown().optional(),
 	amr: z.array(z.string()).catch([]),
 });
 
 type Said = Record<string, unknown>;
 
+/** Whether the claims have an address. Some providers send null or an empty text. */
+export const hasEmail = ({ email }: Said) => validEmail().safeParse(email).success;
+
 /**
  * Returns the claims of an ID token without an address, and of userinfo. Both can say whether the
  * address is verified: it is only if neither denies it.
  */
-export function merge<T extends Said>(ofToken: T, userInfo: Said): T & Said {
+export function merge(ofToken: Said, userInfo: Said): Said {
 	const denial = [ofToken.email_verified, userInfo.email_verified].find(
 		(claim) => emailVerified.parse(claim) === false,
 	);
+	const filled = Object.entries(ofToken).filter(([, value]) => value !== null && value !== "");
 	return {
 		...userInfo,
-		...ofToken,
+		...Object.fromEntries(filled),
 		...("email" in userInfo && { email: userInfo.email }),
 		...(denial !== undefined && { email_verified: denial }),
 	};
@@ -66,8 +72,7 @@ export function toVerified({ connection, domain_id }: Connection, all: Said): Ve
 		subject: claims.sub,
 		email: email.data,
 		is_email_verified: isVerified({ connection, domain_id }, claims, email.data),
-		first_name: claims.given_name,
-		last_name: claims.family_name,
+		...namesOf({ first: claims.given_name, last: claims.family_name, full: claims.name }),
 		has_factor: claims.amr.some((method) => SECOND_FACTORS.includes(method)),
 		claims: all,
 	};

@@ -2,10 +2,11 @@ import * as oauth from "oauth4webapi";
 import * as z from "zod";
 import { email } from "../../http/fields.ts";
 import type { Connection } from "./connections.ts";
+import { namesOf } from "./names.ts";
 import { SignInError } from "./problems.ts";
 import type { Verified } from "./shape.ts";
 
-const Profile = z.object({ id: z.int(), name: z.string().nullable().catch(null) });
+const Profile = z.object({ id: z.int(), name: z.unknown().optional() });
 
 const Addresses = z.array(
 	z.object({ email: z.string(), primary: z.boolean(), verified: z.boolean() }),
@@ -39,14 +40,12 @@ export async function profileOf(
 	const address = email().safeParse(primary?.email);
 	if (!primary || !address.success)
 		throw new SignInError("email_missing", "The GitHub account has no primary email address.");
-	const [first_name = "", ...last_names] = (profile.name ?? "").split(" ");
 	return {
 		...{ connection, domain_id },
 		subject: String(profile.id),
 		email: address.data,
 		is_email_verified: primary.verified,
-		first_name,
-		last_name: last_names.join(" "),
+		...namesOf({ full: profile.name }),
 		has_factor: false,
 		claims: { ...profile, emails: addresses },
 	};

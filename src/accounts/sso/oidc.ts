@@ -1,9 +1,10 @@
 import * as oauth from "oauth4webapi";
 import * as z from "zod";
+import { CLOCK_TOLERANCE_MS } from "../../lib/durations.ts";
 import { singleLine } from "../../outbound/mail.ts";
 import { checkedRequests } from "../../outbound/oauth.ts";
 import { reason } from "../../outbound/reason.ts";
-import { merge, toVerified } from "./claims.ts";
+import { hasEmail, merge, toVerified } from "./claims.ts";
 import type { Connection } from "./connections.ts";
 import { SignInError } from "./problems.ts";
 import type { Verified } from "./shape.ts";
@@ -128,7 +129,10 @@ async function read(
 	const options = through(env, connection);
 	const { client_id, client_secret } = connection;
 	const server: oauth.AuthorizationServer = await discover(connection, options);
-	const client: oauth.Client = { client_id };
+	const client: oauth.Client = {
+		client_id,
+		[oauth.clockTolerance]: CLOCK_TOLERANCE_MS / 1000,
+	};
 	const parameters = oauth.validateAuthResponse(server, client, url, state);
 	const methods = Methods.parse(server.token_endpoint_auth_methods_supported);
 	const proof =
@@ -151,11 +155,9 @@ async function read(
 	const ofToken: Record<string, unknown> & { sub: string } = oauth.getValidatedIdTokenClaims(
 		tokens,
 	) ?? { sub: "" };
-	const claims =
-		ofToken.email === undefined && server.userinfo_endpoint
-			? merge(ofToken, await userInfo(server, client, { ...tokens, sub: ofToken.sub }, options))
-			: ofToken;
-	return toVerified(connection, claims);
+	if (hasEmail(ofToken) || !server.userinfo_endpoint) return toVerified(connection, ofToken);
+	const info = await userInfo(server, client, { ...tokens, sub: ofToken.sub }, options);
+	return toVerified(connection, merge(ofToken, info));
 }
 
 async function userInfo(

@@ -1,5 +1,6 @@
 import { decodeJwt, errors, type JWTPayload, jwtVerify } from "jose";
 import type { trustedIssuers } from "../../db/schema/trusted_issuers.ts";
+import { CLOCK_TOLERANCE_MS } from "../../lib/durations.ts";
 import { OauthError } from "../oauth/errors.ts";
 import { IssuerError, keyFinder } from "./signing_keys.ts";
 import { matches } from "./subject.ts";
@@ -12,9 +13,6 @@ const ALGORITHMS = [
 
 /** How long after it was issued a token can be exchanged, if it doesn't expire earlier. */
 const MAX_AGE_SECONDS = 3600;
-
-/** How far the issuer's clock may differ from ours. */
-const TOLERANCE_SECONDS = 30;
 
 type Trust = Pick<typeof trustedIssuers.$inferSelect, "issuer" | "audience" | "subject" | "claims">;
 
@@ -82,7 +80,7 @@ export async function verify(env: Env, trust: Trust, token: string): Promise<str
 		algorithms: ALGORITHMS,
 		requiredClaims: ["exp", "sub"],
 		maxTokenAge: MAX_AGE_SECONDS,
-		clockTolerance: TOLERANCE_SECONDS,
+		clockTolerance: CLOCK_TOLERANCE_MS / 1000,
 	}).catch((error) => {
 		throw toOauthError(error);
 	});

@@ -1,7 +1,7 @@
 import { eq } from "drizzle-orm";
 import { v7 } from "uuid";
 import { expect, test } from "vitest";
-import { signIns } from "../../../src/db/schema/sign_in.ts";
+import { signInStates, signIns } from "../../../src/db/schema/sign_in.ts";
 import { users } from "../../../src/db/schema/users.ts";
 import { db } from "../../support/world.ts";
 import {
@@ -9,9 +9,13 @@ import {
 	type Changes,
 	type Connected,
 	connected,
+	follow,
 	newestFailure,
 	type Parts,
+	post,
+	signed,
 	signIn,
+	start,
 	succeeds,
 } from "./support.ts";
 
@@ -141,8 +145,21 @@ test.each<[string, Changes, string | RegExp]>([
 		"No certificate",
 	],
 	["a changed address", { after: (xml) => xml.replace("ada@", "eve@") }, "No certificate"],
-	["a SHA-1 signature", { signing: { signatureAlgorithm: "sha1" } }, "rsa-sha1"],
-	["a SHA-1 digest", { signing: { digestAlgorithm: "sha1" } }, "xmldsig#sha1"],
+	[
+		"a SHA-1 signature",
+		{ signing: { signatureAlgorithm: "http://www.w3.org/2000/09/xmldsig#rsa-sha1" } },
+		"rsa-sha1",
+	],
+	[
+		"a signature with RSA-PSS and SHA-1",
+		{ signing: { signatureAlgorithm: "http://www.w3.org/2007/05/xmldsig-more#sha1-rsa-MGF1" } },
+		"sha1-rsa-MGF1",
+	],
+	[
+		"a SHA-1 digest",
+		{ signing: { digestAlgorithm: "http://www.w3.org/2000/09/xmldsig#sha1" } },
+		"xmldsig#sha1",
+	],
 	[
 		"a signature with HMAC, whose key would be the certificate",
 		{
@@ -153,6 +170,30 @@ test.each<[string, Changes, string | RegExp]>([
 				),
 		},
 		"hmac-sha1",
+	],
+	[
+		"a signature that says another hash than it was made with",
+		{ after: (xml) => xml.replace("rsa-sha256", "rsa-sha512") },
+		"No certificate",
+	],
+	[
+		"a signature that says RSA-PSS but was made without",
+		{
+			after: (xml) =>
+				xml.replace(
+					"http://www.w3.org/2001/04/xmldsig-more#rsa-sha256",
+					"http://www.w3.org/2007/05/xmldsig-more#sha256-rsa-MGF1",
+				),
+		},
+		"No certificate",
+	],
+	[
+		"a signature of another element than its own",
+		{
+			after: (xml) =>
+				xml.replace(/URI="#[^"]*"/, `URI="#${/<samlp:Response[^>]* ID="([^"]*)"/.exec(xml)?.[1]}"`),
+		},
+		"No certificate",
 	],
 	[
 		"a transform with XSLT",
@@ -279,11 +320,72 @@ test.each<[string, (home: Connected) => Partial<Parts>, string]>([
 	await expectRejected(home, { change: change(home) }, why);
 });
 
-test("a clock that is a minute ahead or behind doesn't matter", async () => {
+/** Returns a subject confirmation that differs from a valid one. */
+const confirmation = (home: Connected, request: string, changes: Record<string, string> = {}) => {
+	const { Method = BEARER, ...data } = {
+		...{ Recipient: home.acs_url, NotOnOrAfter: after(300), InResponseTo: request },
+		...changes,
+	};
+	const attributes = Object.entries(data).map(([name, value]) => ` ${name}="${value}"`);
+	return `<saml:SubjectConfirmation Method="${Method}"><saml:SubjectConfirmationData${attributes.join("")}/></saml:SubjectConfirmation>`;
+};
+
+const BEARER = "urn:oasis:names:tc:SAML:2.0:cm:bearer";
+const HOLDER = "urn:oasis:names:tc:SAML:2.0:cm:holder-of-key";
+
+/** Replaces the subject confirmations. */
+const withConfirmations = (...confirmations: string[]) => ({
+	before: (xml: string) =>
+		xml.replace(
+			/<saml:SubjectConfirmation [\s\S]*<\/saml:SubjectConfirmation>/,
+			confirmations.join(""),
+		),
+});
+
+const INVALID: [string, () => Record<string, string>, string][] = [
+	["has expired", () => ({ NotOnOrAfter: after(-600) }), "expired"],
+	["is for another recipient", () => ({ Recipient: "https://other.test/acs" }), "recipient"],
+	["is for the holder of a key", () => ({ Method: HOLDER }), "bearer"],
+	["isn't valid for some minutes", () => ({ NotBefore: after(300) }), "isn't valid before"],
+	["responds to another request", () => ({ InResponseTo: "_x" }), "different requests"],
+	["has a time that isn't one", () => ({ NotOnOrAfter: "soon" }), "isn't a time"],
+];
+
+test.each(INVALID)("a confirmation that %s doesn't count", async (_, changes, why) => {
+	const home = await connected();
+	const { cookie, request } = await start(home);
+	const invalid = confirmation(home, request, changes());
+	const none = await signed(home, request, withConfirmations(invalid, invalid));
+	expect((await post(home, none)).headers.get("location")).toBe(REJECTED);
+	expect((await newestFailure(home)).detail).toMatch(why);
+	const valid = confirmation(home, request);
+	const both = await signed(home, request, withConfirmations(invalid, valid, invalid));
+	expect(await follow(await post(home, both), cookie)).toMatch(succeeds);
+});
+
+test("confirmations that are each invalid in another way don't add up to a valid one", async () => {
+	const home = await connected();
+	const { request } = await start(home);
+	const each = INVALID.map(([, changes]) => confirmation(home, request, changes()));
+	const xml = await signed(home, request, withConfirmations(...each));
+	expect((await post(home, xml)).headers.get("location")).toBe(REJECTED);
+});
+
+test("an assertion whose second confirmation is valid for longer works once, too", async () => {
+	const home = await connected({ saml_idp_initiated: true });
+	const confirmed = (seconds: number) =>
+		`<saml:SubjectConfirmation Method="${BEARER}"><saml:SubjectConfirmationData Recipient="${home.acs_url}" NotOnOrAfter="${after(seconds)}"/></saml:SubjectConfirmation>`;
+	const xml = await signed(home, "", withConfirmations(confirmed(30), confirmed(3000)));
+	expect((await post(home, xml)).headers.get("location")).toMatch(/^\/sso\/finish/);
+	const rows = await db.select().from(signInStates).where(eq(signInStates.kind, "response"));
+	expect(rows.some(({ expires_at }) => expires_at > after(3000 + 120))).toBe(true);
+});
+
+test("a clock that is a minute and a half ahead or behind doesn't matter", async () => {
 	const home = await connected();
 	const name_id = v7();
-	const ahead = { name_id, issued: after(60), not_before: after(60) };
+	const ahead = { name_id, issued: after(90), not_before: after(90) };
 	expect(await signIn(home, { change: ahead })).toMatch(succeeds);
-	const behind = { name_id, not_on_or_after: after(-60), confirmed_until: after(-60) };
+	const behind = { name_id, not_on_or_after: after(-90), confirmed_until: after(-90) };
 	expect(await signIn(home, { change: behind })).toMatch(succeeds);
 });

@@ -301,6 +301,21 @@ describe("a response", () => {
 	});
 });
 
+test.each(
+	["sha256", "sha384", "sha512"].flatMap((hash) => {
+		const digestAlgorithm =
+			hash === "sha384"
+				? "http://www.w3.org/2001/04/xmldsig-more#sha384"
+				: `http://www.w3.org/2001/04/xmlenc#${hash}`;
+		return [
+			`http://www.w3.org/2001/04/xmldsig-more#rsa-${hash}`,
+			`http://www.w3.org/2007/05/xmldsig-more#${hash}-rsa-MGF1`,
+		].map((signatureAlgorithm) => ({ signatureAlgorithm, digestAlgorithm }));
+	}),
+)("a signature with $signatureAlgorithm is verified", async (signing) => {
+	expect(await signIn(await connected(), { signing })).toMatch(succeeds);
+});
+
 describe("the certificates of a domain", () => {
 	const body = (pem: string) => pem.replaceAll(/-----[^-]+-----/g, "").trim();
 
@@ -398,9 +413,57 @@ describe("what an assertion says", () => {
 		`<saml:Attribute Name="${name}"><saml:AttributeValue>${value}</saml:AttributeValue></saml:Attribute>`;
 
 	test.each([
+		"Email",
+		"E-Mail",
+		"email_address",
+		"User.Email",
+		"mail",
+		"urn:oid:1.2.840.113549.1.9.1",
+		"urn:oid:0.9.2342.19200300.100.1.3",
+		"URN:OID:0.9.2342.19200300.100.1.3",
+		"urn:mace:dir:attribute-def:mail",
+		"http://schemas.xmlsoap.org/claims/EmailAddress",
+		"http://schemas.xmlsoap.org/ws/2005/05/identity/claims/emailaddress",
+	])("the attribute %s is the address", async (name) => {
+		const home = await connected();
+		const attributes = attribute(name, `ada@${home.domain}`);
+		expect(await signIn(home, { change: { email: "", attributes } })).toMatch(succeeds);
+	});
+
+	test.each([
+		"email2",
+		"urn:oid:0.9.2342.19200300.100.1",
+		"http://elsewhere.test/mail",
+		"toString",
+	])("the attribute %s isn't the address", async (name) => {
+		const home = await connected();
+		const attributes = attribute(name, `ada@${home.domain}`);
+		expect(await signIn(home, { change: { email: "", attributes } })).toBe(
+			problem("email_missing"),
+		);
+	});
+
+	test.each([
+		"displayName",
+		"cn",
+		"urn:oid:2.16.840.1.113730.3.1.241",
+		"http://schemas.microsoft.com/identity/claims/displayname",
+		"urn:mace:dir:attribute-def:displayName",
+	])("the names come from the attribute %s if there is no other", async (name) => {
+		const home = await connected();
+		await signIn(home, { change: { attributes: attribute(name, "Ada King Lovelace") } });
+		const email = `ada@${home.domain}`;
+		expect(await db.select().from(users).where(eq(users.email, email))).toMatchObject([
+			{ first_name: "Ada", last_name: "King Lovelace" },
+		]);
+	});
+
+	test.each([
 		["givenName", "sn"],
 		["firstName", "lastName"],
+		["First Name", "family-name"],
 		["urn:oid:2.5.4.42", "urn:oid:2.5.4.4"],
+		["urn:mace:dir:attribute-def:givenName", "urn:mace:dir:attribute-def:sn"],
 		[
 			"http://schemas.xmlsoap.org/ws/2005/05/identity/claims/givenname",
 			"http://schemas.xmlsoap.org/ws/2005/05/identity/claims/surname",

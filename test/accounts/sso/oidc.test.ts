@@ -214,6 +214,48 @@ describe("a provider", () => {
 	});
 
 	const past = Math.floor(Date.now() / 1000) - 3600;
+	const inSeconds = (seconds: number) => Math.floor(Date.now() / 1000) + seconds;
+
+	test.each([
+		["a minute behind ours", () => ({ iat: inSeconds(-400), exp: inSeconds(-60) })],
+		["a minute ahead of ours", () => ({ iat: inSeconds(60), nbf: inSeconds(60) })],
+	])("signs in if its clock is %s", async (_, changes) => {
+		const { answer, claims } = await atLiar();
+		const lie = { claims: { ...claims, exp: inSeconds(600), ...changes() } };
+		expect(await answer(lie)).toEqual({ token });
+	});
+
+	test.each([
+		["null", null],
+		["empty", ""],
+		["missing", undefined],
+		["true", true],
+		["a list", ["ada@example.com"]],
+		["no address", "ada"],
+	])("is asked for more if the address in its ID token is %s", async (_, email) => {
+		const { answer, claims, user } = await atLiar();
+		const userinfo = { sub: user.uuid, email: user.email, email_verified: true };
+		const lie = { claims: { ...claims, email }, userinfo };
+		expect(await answer(lie)).toEqual({ token });
+	});
+
+	test.each([
+		["about somebody else", { sub: "somebody else" }, "invalid_response"],
+		["without an address either", { email: null }, "email_missing"],
+	])("is rejected with userinfo %s", async (_, changes, problem) => {
+		const { answer, claims, user } = await atLiar();
+		const userinfo = { sub: user.uuid, email: user.email, ...changes };
+		expect(await answer({ claims: { ...claims, email: "" }, userinfo })).toEqual({
+			problem,
+		});
+		expect(await identitiesOf(user)).toEqual([]);
+	});
+
+	test("isn't asked for more if its ID token has an address", async () => {
+		const { answer, claims } = await atLiar();
+		const userinfo = { sub: "somebody else" };
+		expect(await answer({ claims, userinfo })).toEqual({ token });
+	});
 
 	test.each<[string, Record<string, unknown>, Partial<Lie>]>([
 		["of another issuer", { iss: "https://elsewhere.example.com" }, {}],
@@ -222,6 +264,8 @@ describe("a provider", () => {
 		["of another sign-in", { nonce: "another" }, {}],
 		["without a nonce", { nonce: undefined }, {}],
 		["that has expired", { iat: past, exp: past + 60 }, {}],
+		["that expired more than two minutes ago", { exp: inSeconds(-125) }, {}],
+		["that isn't valid for some minutes", { nbf: inSeconds(600), exp: inSeconds(900) }, {}],
 		["without a subject", { sub: undefined }, {}],
 		["with a subject that is too long", { sub: "s".repeat(256) }, {}],
 		["signed with another key", {}, { signature: "another key" }],
