@@ -104,22 +104,32 @@ export const name = (max: number) =>
 
 /**
  * Before the `@`, a dot-atom (RFC 5322, section 3.2.3) of at most 64 characters (RFC 5321, section
- * 4.5.3.1.1). Labels start and end with a letter or digit. `.invalid` is rejected, since nobody can
+ * 4.5.3.1.1). Labels start and end with a letter or digit; the last one has only letters, or is an
+ * internationalized one (an A-label, RFC 5890, section 2.3.2.1). `.invalid` is rejected, since nobody can
  * have an address there (RFC 6761, section 6.4): service accounts have such addresses, and no
  * request must be able to name one.
  */
 const EMAIL =
-	/^(?!.*\.invalid$)(?=[^@]{1,64}@)[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+(?:\.[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+)*@(?:[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?\.)+[A-Za-z]{2,63}$/;
+	/^(?!.*\.invalid$)(?=[^@]{1,64}@)[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+(?:\.[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+)*@(?:[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?\.)+(?:[A-Za-z]{2,63}|[Xx][Nn]--[A-Za-z0-9-]{0,58}[A-Za-z0-9])$/;
+
+/** Whether addresses can have the domain. */
+export const isEmailDomain = (name: string) => EMAIL.test(`x@${name}`);
+
+/** The pattern of `isEmailDomain`, for the OpenAPI document. */
+export const EMAIL_DOMAIN_PATTERN = `^${EMAIL.source.slice(EMAIL.source.lastIndexOf("@") + 1)}`;
 
 /** Converts ASCII to lower case. Of Unicode, the Kelvin sign (U+212A) would become a `k`. */
 export const lowerCaseAscii = (text: string) =>
 	text.replace(/[A-Z]+/g, (letters) => letters.toLowerCase());
 
-/** An email address, converted to lower case. */
+/** Returns an email address or its domain in lower case, without a dot at the end. */
+export const normalizeAddress = (text: string) => lowerCaseAscii(text).replace(/\.$/, "");
+
+/** An email address, normalized. */
 export const email = () =>
 	rawText(254)
 		.min(1)
-		.overwrite(lowerCaseAscii)
+		.overwrite(normalizeAddress)
 		.pipe(z.email({ pattern: EMAIL }))
 		.meta({ maxLength: 254 });
 

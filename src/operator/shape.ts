@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { METHODS } from "../accounts/domains/connections.ts";
 import { create as newKey } from "../accounts/personal_api_keys/shape.ts";
-import { email, name, set, text, uuid } from "../http/fields.ts";
+import { email, name, normalizeAddress, set, text, uuid } from "../http/fields.ts";
 
 const PLUGIN_LEVELS = ["0", "3", "6", "9"];
 
@@ -25,7 +25,7 @@ export const organizationSet = z.object({
 	customer_id: text(200).optional(),
 });
 /** Options of commands about the domain with this name. */
-export const domain = z.object({ domain: text(128).min(1) });
+export const domain = z.object({ domain: text(128).min(1).overwrite(normalizeAddress) });
 export const domainEnforce = domain.extend({
 	sso: z.enum(METHODS),
 });

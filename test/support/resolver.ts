@@ -36,6 +36,8 @@ const RECORDS = [
 	...challenges("wrong", ["something else"]),
 	...challenges("several", ["v=spf1 -all"], [CHALLENGE]),
 	...challenges("split", [CHALLENGE.slice(0, 10), CHALLENGE.slice(10)]),
+	...challenges("quoted", [`"${CHALLENGE}"`]),
+	...challenges("spaced", [" \t“", CHALLENGE, "”\n"]),
 	...challenges("part", [`x${CHALLENGE}`]),
 	address("_tenantry-challenge.nodata.example.test", "A", "192.0.2.1"),
 	address("public.example.test", "A", "1.1.1.1"),

@@ -25,7 +25,7 @@ export default {
 			errors: {
 				unique: TAKEN,
 				invalid_input:
-					"`domain` isn't a valid name in lower case, or anyone can register names under it, as with `co.uk`. Or the certificate or the issuer is invalid.",
+					"`domain` isn't a valid name, or anyone can register names under it, as with `co.uk`. Or the certificate or the issuer is invalid.",
 			},
 		},
 		"GET /:id": {
@@ -60,14 +60,14 @@ export default {
 			id: "verifyDomain",
 			summary: "Verify a domain",
 			description:
-				"Requires level 8. Looks for the `verification_challenge` in the TXT records of `_tenantry-challenge.<domain>`. The response is a 200 in either case. If the domain wasn't verified, `verification_error` says what was found. Try again after you have changed the DNS.",
+				"Requires level 8. Looks for the `verification_challenge` in the TXT records of `_tenantry-challenge.<domain>`, ignoring quotes and white space around it. The response is a 200 in either case. If the domain wasn't verified, `verification_error` says what was found. Try again after you have changed the DNS.",
 			errors: { already_verified: "The domain is already verified." },
 		},
 	},
 } satisfies OpenApi<typeof domains>;
 
 const NAME =
-	"A domain name such as `example.com`, in lower case and of at most 128 characters. It must be a registrable domain or a subdomain of one. Unique across all organizations.";
+	"A domain name such as `example.com`, in any case and of at most 128 characters. It must be a registrable domain or a subdomain of one. An internationalized name is in its ASCII form, such as `xn--e1afmkfd.xn--p1ai`. Unique across all organizations.";
 const JIT =
 	"Just-in-time provisioning: whether someone who signs in for the first time with an email address of this domain joins the organization.";
 const JIT_LEVEL =

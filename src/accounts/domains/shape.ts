@@ -2,9 +2,12 @@ import * as z from "zod";
 import { ADMIN, MEMBER } from "../../db/levels.ts";
 import {
 	boolean,
+	EMAIL_DOMAIN_PATTERN,
 	integerChoice,
+	isEmailDomain,
 	longText,
 	name,
+	normalizeAddress,
 	rawText,
 	set,
 	text,
@@ -51,8 +54,6 @@ export const Verified = Domain.extend({
 	verification_error: z.string().nullable(),
 }).meta({ id: "VerifiedDomain" });
 
-const DOMAIN = /^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+([a-z]{2,63}|xn--[a-z0-9-]{0,57}[a-z0-9])$/;
-
 /** Whether the name is a registrable domain or below one. A public suffix such as co.uk isn't. */
 async function isRegistrable(name: string) {
 	const { getDomain } = await import("tldts");
@@ -60,11 +61,12 @@ async function isRegistrable(name: string) {
 }
 
 const domain = name(128)
+	.overwrite(normalizeAddress)
 	.refine(
-		async (domain) => DOMAIN.test(domain) && (await isRegistrable(domain)),
+		async (domain) => isEmailDomain(domain) && (await isRegistrable(domain)),
 		"Please enter a valid domain or subdomain name.",
 	)
-	.meta({ pattern: DOMAIN.source });
+	.meta({ pattern: EMAIL_DOMAIN_PATTERN });
 
 export const filters = z.object({
 	/** Searches the name. */

@@ -1,5 +1,9 @@
 import { resolve } from "../../outbound/dns/resolve.ts";
 
+/** Whether a record is the challenge, with or without white space and quotes around it. */
+const isChallenge = (text: string, challenge: string) =>
+	text.includes(challenge) && !/[^\s"'“”]/.test(text.replace(challenge, ""));
+
 /**
  * Looks up the challenge in the TXT records of `_tenantry-challenge.<domain>`.
  * @returns null if it was found; otherwise a sentence for the domain's owner, and whether the DNS
@@ -16,7 +20,7 @@ export async function lookUpChallenge(
 	const texts = records.flatMap((record) =>
 		record.type === "TXT" ? [[record.data].flat().join("")] : [],
 	);
-	if (texts.includes(challenge)) return null;
+	if (texts.some((text) => isChallenge(text, challenge))) return null;
 	const missing = (error: string) => ({ error, isAnswer: true });
 	if (texts.length === 0) return missing(`There is no TXT record at ${name}.`);
 	const seen = texts.slice(0, 5).map((text) => JSON.stringify(text.slice(0, 100)));

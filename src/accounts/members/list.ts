@@ -9,7 +9,7 @@ import { counter, matching } from "../../db/list.ts";
 import { members } from "../../db/schema/members.ts";
 import { organizations } from "../../db/schema/organizations.ts";
 import { users } from "../../db/schema/users.ts";
-import { lowerCaseAscii } from "../../http/fields.ts";
+import { normalizeAddress } from "../../http/fields.ts";
 import type { Page } from "../../http/page.ts";
 import { type Row, select } from "./queries.ts";
 import type { filters } from "./shape.ts";
@@ -40,7 +40,7 @@ function matches(tenant: Tenant, given: Filters) {
 	const { email, search, level, is_2fa_enabled, updated_after } = given;
 	const hasUsers = search !== undefined || is_2fa_enabled !== undefined;
 	const where = and(
-		email ? eq(members.user_id, userWith(users.email, lowerCaseAscii(email))) : undefined,
+		email ? eq(members.user_id, userWith(users.email, normalizeAddress(email))) : undefined,
 		updated_after ? gt(members.updated_at, updated_after) : undefined,
 		search ? contains(NAME, search) : undefined,
 		level ? eq(members.level, level) : undefined,

@@ -4,6 +4,7 @@ import { userWith } from "../../access/visible.ts";
 import { positionFrom, positionUntil } from "../../db/entries.ts";
 import { activityLog } from "../../db/schema/activity_log.ts";
 import { users } from "../../db/schema/users.ts";
+import { normalizeAddress } from "../../http/fields.ts";
 import type { filters } from "./shape.ts";
 
 export type Filters = z.infer<typeof filters>;
@@ -21,7 +22,7 @@ export const matches = ({
 }: Filters): SQL | undefined =>
 	and(
 		user ? eq(user_id, userWith(users.uuid, user)) : undefined,
-		email ? eq(user_id, userWith(users.email, email.toLowerCase())) : undefined,
+		email ? eq(user_id, userWith(users.email, normalizeAddress(email))) : undefined,
 		activity ? eq(activityLog.activity, activity) : undefined,
 		scope ? eq(activityLog.scope, scope) : undefined,
 		after ? gt(created_at, after) : undefined,

@@ -54,28 +54,47 @@ test("a domain that an admin adds has a challenge and is not verified", async ()
 });
 
 test.each([
-	"example.com",
-	"a.b.example.co.uk",
-	"x1.example",
-	"xn--bcher-kva.example",
-	"example.xn--p1ai",
-	`${"a".repeat(63)}.example.com`,
-])("%s is accepted as a domain", async (domain) => {
+	["example.com"],
+	["a.b.example.co.uk"],
+	["x1.example"],
+	["xn--bcher-kva.example"],
+	["xn--e1afmkfd.xn--p1ai"],
+	["q.xn--vermgensberatung-pwb"],
+	[`${"a".repeat(63)}.example.com`],
+	["EXAMPLE.net", "example.net"],
+	[" example.org. ", "example.org"],
+	["Q.XN--P1AI.", "q.xn--p1ai"],
+])("%j is accepted as a domain, and in addresses", async (given, domain = given) => {
 	const { here } = await world();
-	expect((await here("POST", "/domains", { body: { domain } })).status).toBe(201);
+	expect(await here("POST", "/domains", { body: { domain: given } })).toMatchObject({
+		status: 201,
+		body: { domain },
+	});
+	const again = await (await world()).here("POST", "/domains", { body: { domain: given } });
+	expect(again.body.code).toBe("unique");
+	const target_email = `anna@${given.trimStart()}`;
+	expect(await here("POST", "/invites", { body: { target_email } })).toMatchObject({
+		status: 201,
+		body: { target_email: `anna@${domain}` },
+	});
+	const found = await here("GET", `/members?email=${encodeURIComponent(target_email)}`);
+	expect(found.status).toBe(200);
 });
 
 test.each([
 	"example",
-	"Example.com",
 	"example.c",
 	"exa_mple.com",
 	"-a.example.com",
 	"a-.example.com",
 	"a..example.com",
 	".example.com",
-	"example.com.",
+	"example.com..",
 	"example.123",
+	"example.p1ai",
+	"example.xn--",
+	"пример.рф",
+	"example。com",
 	"https://example.com",
 	"a b.com",
 	"bücher.example",
@@ -469,7 +488,7 @@ describe("PATCH", () => {
 		expect(
 			(
 				await here("PATCH", `/domains/${closed}`, {
-					body: { domain: same.domain },
+					body: { domain: `${same.domain.toUpperCase()}.` },
 				})
 			).body,
 		).toEqual(same);
@@ -531,7 +550,7 @@ describe("verification", () => {
 		body: { is_verified: false, verified_at: null, verification_error },
 	});
 
-	test.each(["right", "several", "split"])(
+	test.each(["right", "several", "split", "quoted", "spaced"])(
 		"succeeds if the challenge is found: %s",
 		async (label) => {
 			const { answer, again, log } = await verify(`${label}.example.test`);

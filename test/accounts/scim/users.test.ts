@@ -9,7 +9,9 @@ import { personalApiKeys } from "../../../src/db/schema/personal_api_keys.ts";
 import { projectMembers } from "../../../src/db/schema/project_members.ts";
 import { scimTokens } from "../../../src/db/schema/scim.ts";
 import { users } from "../../../src/db/schema/users.ts";
+import { outbox } from "../../support/mail.ts";
 import { ERROR, provisioned, USER } from "../../support/scim.ts";
+import { eventually } from "../../support/time.ts";
 import { call, cost, db, keyFor, racing, world } from "../../support/world.ts";
 
 const log = (organization_id: number) =>
@@ -18,6 +20,23 @@ const log = (organization_id: number) =>
 		.from(activityLog)
 		.where(eq(activityLog.organization_id, organization_id))
 		.orderBy(activityLog.position);
+
+test("people of an internationalized domain are added and found, however it is written", async () => {
+	const home = await provisioned();
+	const domain = `${crypto.randomUUID()}.xn--p1ai`;
+	await db.update(domains).set({ domain }).where(eq(domains.id, home.domain_id));
+	const written = `Ada@${domain.toUpperCase()}.`;
+	expect(await home.add(written)).toMatchObject({ userName: `ada@${domain}` });
+	const filter = encodeURIComponent(`userName eq "${written}"`);
+	const { body } = await home.scim("GET", `/Users?filter=${filter}`);
+	expect(body).toMatchObject({ totalResults: 1, Resources: [{ userName: `ada@${domain}` }] });
+	const members = await home.here("GET", `/members?email=${encodeURIComponent(written)}`);
+	expect(members.body.results).toMatchObject([{ user: { email: `ada@${domain}` } }]);
+	const mails = outbox();
+	const signIn = { body: { email: written }, env: mails.env };
+	expect((await call("POST", "/api/sign_in", signIn)).status).toBe(202);
+	await eventually(async () => expect(mails.take()).toMatchObject([{ to: `ada@${domain}` }]));
+});
 
 test("a POST of an unknown address makes an account and a membership", async () => {
 	const home = await provisioned();

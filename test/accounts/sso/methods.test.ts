@@ -53,6 +53,16 @@ describe("the methods for an address", () => {
 		});
 	});
 
+	test("are those of its domain in any case, also of an internationalized one with a dot", async () => {
+		const domain = `${v7()}.xn--p1ai`;
+		const { domain_id } = await withDomain({ ...OIDC, domain, sso_enforcement: "oidc" });
+		const path = `/sso/oidc/${domain_id}/start?email=${encodeURIComponent(`ada@${domain}`)}`;
+		expect((await methods(`Ada@${domain.toUpperCase()}.`)).body).toEqual({
+			is_enforced: true,
+			methods: [{ method: "oidc", path }],
+		});
+	});
+
 	test("don't depend on whether somebody has it", async () => {
 		const home = await withDomain(OIDC);
 		const { email } = await home.colleague();

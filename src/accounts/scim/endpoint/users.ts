@@ -12,6 +12,7 @@ import { type ScimNames, scimGroupMembers, scimUsers } from "../../../db/schema/
 import { isPerson, users } from "../../../db/schema/users.ts";
 import type { App } from "../../../env.ts";
 import { orNotFound } from "../../../http/errors.ts";
+import { normalizeAddress } from "../../../http/fields.ts";
 import { ScimError } from "../../../http/scim_errors.ts";
 import * as people from "../people.ts";
 import type { Directory } from "./directory.ts";
@@ -37,7 +38,7 @@ import {
 
 const ofAddress: Attributes[string] = (op, value) =>
 	op === "eq" && typeof value === "string"
-		? eq(users.email, value.toLowerCase())
+		? eq(users.email, normalizeAddress(value))
 		: ofText(users.email)(op, value);
 
 const displayName = sql`iif(${scimUsers.names} is null,
