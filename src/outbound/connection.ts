@@ -10,10 +10,7 @@ export const silence = (address: string, timeoutMs: number) =>
 /** Returns the error for a connection that couldn't be opened, with a message for the user. */
 export async function connectionError(env: Env, host: string, address: string) {
 	if (host.includes(".") && isIP(host) === 0) {
-		const answers = await Promise.all([
-			resolve(env.DOH_URL, host, "A"),
-			resolve(env.DOH_URL, host, "AAAA"),
-		]);
+		const answers = await Promise.all([resolve(env, host, "A"), resolve(env, host, "AAAA")]);
 		if (answers.every((answer) => Array.isArray(answer) && answer.length === 0))
 			return new Error(`The name ${host} has no address.`);
 	}

@@ -2,6 +2,7 @@ import { explainFailure, silence } from "./connection.ts";
 import { checkPublicHost, publicHosts } from "./dns/reach.ts";
 import type { Failure } from "./dns/resolve.ts";
 import { MisconfiguredError, UnavailableError } from "./errors.ts";
+import { sendRequest } from "./fetch.ts";
 import { quoteBody } from "./quote.ts";
 
 /** How long a destination may send no data, in milliseconds. */
@@ -103,7 +104,7 @@ export function sender(env: Env, timeoutMs: number) {
 		const address = addressOf(url);
 		assertPublic(await hosts.check(url.hostname));
 		try {
-			const response = await fetch(request, {
+			const response = await sendRequest(env, request, {
 				redirect: "manual",
 				signal: AbortSignal.timeout(timeoutMs),
 			});

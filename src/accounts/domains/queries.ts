@@ -95,7 +95,7 @@ async function tryVerify(tenant: Tenant, id: string): Promise<z.infer<typeof Ver
 	const { domain, verification_challenge } = row;
 	if (row.verified_at !== null)
 		throw invalid(null, "This domain has already been verified.", "already_verified");
-	const problem = await lookUpChallenge(tenant.env.DOH_URL, domain, verification_challenge);
+	const problem = await lookUpChallenge(tenant.env, domain, verification_challenge);
 	if (problem) return { ...toDomain(row), verification_error: problem.error };
 	const after = await tenant.write({
 		checks: [assertExists(tenant.db, domains, and(byId(tenant, id), isCurrent(row)))],

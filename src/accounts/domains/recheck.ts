@@ -53,7 +53,7 @@ async function recheck(env: Env, db: Database, id: string, at: number) {
 		.where(and(eq(domains.id, id), lte(domains.recheck_at, iso(at))))
 		.returning();
 	if (!domain) return;
-	const missing = await lookUpChallenge(env.DOH_URL, domain.domain, domain.verification_challenge);
+	const missing = await lookUpChallenge(env, domain.domain, domain.verification_challenge);
 	if (missing && !missing.isAnswer) return;
 	await store(env, domain, at, missing?.error);
 }

@@ -10,12 +10,12 @@ const isChallenge = (text: string, challenge: string) =>
  * answered (`isAnswer`) or the resolver failed
  */
 export async function lookUpChallenge(
-	resolver: string,
+	env: Env,
 	domain: string,
 	challenge: string,
 ): Promise<{ error: string; isAnswer: boolean } | null> {
 	const name = `_tenantry-challenge.${domain}`;
-	const records = await resolve(resolver, name, "TXT");
+	const records = await resolve(env, name, "TXT");
 	if ("error" in records) return { error: records.error, isAnswer: false };
 	const texts = records.flatMap((record) =>
 		record.type === "TXT" ? [[record.data].flat().join("")] : [],

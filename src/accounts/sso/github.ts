@@ -22,7 +22,7 @@ export async function profileOf(
 	access_token: string,
 	options: oauth.ProtectedResourceRequestOptions,
 ): Promise<Verified> {
-	const headers = new Headers({ accept: "application/vnd.github+json", "user-agent": "tenantry" });
+	const headers = new Headers({ accept: "application/vnd.github+json" });
 	async function get<T>(path: string, shape: z.ZodType<T>) {
 		const url = new URL(`${GITHUB_API_URL}${path}`);
 		const response = await oauth.protectedResourceRequest(

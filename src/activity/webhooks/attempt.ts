@@ -18,7 +18,6 @@ async function headersOf(id: string, payload: string, secrets: string[]) {
 	const at = new Date();
 	return {
 		"content-type": "application/json",
-		"user-agent": "Tenantry-Webhooks",
 		"webhook-id": id,
 		"webhook-timestamp": String(Math.floor(at.getTime() / 1000)),
 		"webhook-signature": secrets

@@ -33,10 +33,7 @@ async function lookUp(env: Env, host: string): Promise<Failure | Public> {
 	if (ip.isValid(name))
 		return isPublic(name) ? { ttl: Infinity } : rejected(`${host} is a private address.`);
 	if (PRIVATE.test(name)) return rejected(`${host} is a name of a private network.`);
-	const answers = await Promise.all([
-		query(env.DOH_URL, name, "A"),
-		query(env.DOH_URL, name, "AAAA"),
-	]);
+	const answers = await Promise.all([query(env, name, "A"), query(env, name, "AAAA")]);
 	const addresses: string[] = [];
 	let ttl = Infinity;
 	for (const answer of answers) {

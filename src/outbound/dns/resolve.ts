@@ -1,4 +1,5 @@
 import type { Answer, DecodedPacket, RecordType } from "dns-packet";
+import { sendRequest } from "../fetch.ts";
 
 const TIMEOUT_MS = 3000;
 const MESSAGE = "application/dns-message";
@@ -18,15 +19,17 @@ export type Failure = { error: string; retryable: boolean };
 /** The records (none if the name doesn't exist), and how many seconds they may be cached. */
 type Answered = { records: Answer[]; ttl: number };
 
-/** Queries a resolver (DNS over HTTPS, RFC 8484). Returns records, or why there are none. */
+type Resolver = Pick<Env, "DOH_URL" | "APP_URL">;
+
+/** Queries the resolver (DNS over HTTPS, RFC 8484). Returns records, or why there are none. */
 export async function query(
-	resolver: string,
+	env: Resolver,
 	name: string,
 	type: "A" | "AAAA" | "TXT",
 ): Promise<Answered | Failure> {
 	const invalid = whyInvalid(name);
 	if (invalid !== null) return { error: invalid, retryable: false };
-	const answer = await ask(resolver, name, type).catch((error: unknown) =>
+	const answer = await ask(env, name, type).catch((error: unknown) =>
 		error instanceof Error && error.name === "TimeoutError"
 			? `The resolver did not answer within ${TIMEOUT_MS / 1000} seconds.`
 			: "The resolver can't be reached, or its response isn't a DNS message.",
@@ -66,14 +69,14 @@ function whyInvalid(name: string): string | null {
 		: null;
 }
 
-async function ask(resolver: string, name: string, type: RecordType) {
+async function ask(env: Resolver, name: string, type: RecordType) {
 	const { default: dns } = await import("dns-packet");
-	const response = await fetch(resolver, {
+	const request = new Request(env.DOH_URL, {
 		method: "POST",
 		headers: { accept: MESSAGE, "content-type": MESSAGE },
 		body: dns.encode({ type: "query", flags: dns.RECURSION_DESIRED, questions: [{ type, name }] }),
-		signal: AbortSignal.timeout(TIMEOUT_MS),
 	});
+	const response = await sendRequest(env, request, { signal: AbortSignal.timeout(TIMEOUT_MS) });
 	if (!response.ok) return `The resolver answered with the HTTP status ${response.status}.`;
 	return dns.decode(Buffer.from(await response.arrayBuffer()));
 }

@@ -17,6 +17,8 @@ export class Outbound extends WorkerEntrypoint<Env, { hosts: string[] }> {
 		const { checkPublicHost } = await import("../../outbound/dns/reach.ts");
 		const failure = await checkPublicHost(this.env, hostname);
 		if (failure) throw new Error(`This plugin may not reach ${host}: ${failure.error}`);
-		return fetch(request, { redirect: "manual" });
+		const { sendRequest } = await import("../../outbound/fetch.ts");
+		const sender = request.headers.get("user-agent");
+		return sendRequest(this.env, new Request(request), { redirect: "manual", sender });
 	}
 }

@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { ApiError, invalid } from "../../http/errors.ts";
+import { sendRequest } from "../../outbound/fetch.ts";
 import { MAX_ARCHIVE_BYTES } from "./archive.ts";
 
 const MIB = 2 ** 20;
@@ -167,7 +168,8 @@ function connect(env: Env, url: string, timeoutMs: number) {
 	const { registry, page } = parsed;
 	const base = registry.base(env);
 	if (base === "") throw invalid(null, `Installing from ${registry.label} is not configured.`);
-	const api = { base, archives: registry.archives?.(env), headers: registry.headers(page.token) };
+	const archives = registry.archives?.(env);
+	const api = { env, base, archives, headers: registry.headers(page.token) };
 	const subject = registry.subject(page);
 	const signal = AbortSignal.timeout(timeoutMs);
 
@@ -193,11 +195,16 @@ function connect(env: Env, url: string, timeoutMs: number) {
 	return { find: () => registry.find(fetchJson, page), get };
 }
 
-type Api = { base: string; archives: string | undefined; headers: Record<string, string> };
+type Api = {
+	env: Env;
+	base: string;
+	archives: string | undefined;
+	headers: Record<string, string>;
+};
 
 /** Follows redirects, but only to configured origins. Sends the token only to the registry. */
 async function follow(
-	{ base, archives, headers }: Api,
+	{ env, base, archives, headers }: Api,
 	address: string,
 	subject: string,
 	signal: AbortSignal,
@@ -208,11 +215,8 @@ async function follow(
 	for (let redirects = 0; redirects <= MAX_REDIRECTS; redirects++) {
 		if (!origins.includes(url.origin))
 			throw invalid(null, `Could not reach ${subject}: it is on a host that is not configured.`);
-		const response = await fetch(url, {
-			redirect: "manual",
-			signal,
-			headers: { "user-agent": "tenantry", ...(url.origin === home.origin && headers) },
-		});
+		const request = new Request(url, { headers: url.origin === home.origin ? headers : {} });
+		const response = await sendRequest(env, request, { redirect: "manual", signal });
 		const location = response.headers.get("location");
 		if (response.status < 300 || response.status >= 400 || !location) return response;
 		await response.body?.cancel();

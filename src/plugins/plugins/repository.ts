@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { invalid } from "../../http/errors.ts";
+import { sendRequest } from "../../outbound/fetch.ts";
 
 const Listed = z.object({
 	name: z.string(),
@@ -19,10 +20,11 @@ export const RepositoryEntry = Listed.extend({ installed: z.boolean() }).meta({
 const TIMEOUT_MS = 5000;
 
 /** Returns the list of plugins to install. Throws 400 if it can't be fetched or is invalid. */
-export async function repository({ PLUGIN_REPOSITORY_URL: url }: Env) {
+export async function repository(env: Env) {
+	const { PLUGIN_REPOSITORY_URL: url } = env;
 	if (url === "") return BUNDLED;
 	const signal = AbortSignal.timeout(TIMEOUT_MS);
-	const response = await fetch(url, { signal }).catch(() => undefined);
+	const response = await sendRequest(env, new Request(url), { signal }).catch(() => undefined);
 	if (!response?.ok) throw invalid(null, "Could not reach the plugin repository.");
 	const list = z.array(Listed).safeParse(await response.json().catch(() => null));
 	if (!list.success) throw invalid(null, "The plugin repository did not return a list of plugins.");

@@ -10,6 +10,7 @@ import { pendingOf, selectPending } from "../../../src/activity/webhooks/pending
 import { organizationId } from "../../../src/db/organization_ids.ts";
 import { activityLog } from "../../../src/db/schema/activity_log.ts";
 import { webhooks } from "../../../src/db/schema/webhooks.ts";
+import { userAgent } from "../../../src/outbound/fetch.ts";
 import worker from "../../../src/worker.ts";
 import { entries, insertLog } from "../../support/activity.ts";
 import { digests, outbox } from "../../support/mail.ts";
@@ -66,7 +67,7 @@ describe("an event", () => {
 		);
 		expect(message).toMatchObject({
 			method: "POST",
-			headers: { "content-type": "application/json", "user-agent": "Tenantry-Webhooks" },
+			headers: { "content-type": "application/json", "user-agent": userAgent(env) },
 		});
 	});
 

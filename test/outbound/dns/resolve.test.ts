@@ -10,7 +10,7 @@ const label = "x".repeat(63);
 const longest = [label, label, label, "x".repeat(57), "test"].join(".").slice(1);
 
 /** No server listens here, so a query would fail. */
-const ask = (name: string) => resolve(env.DOH_NOBODY, name, "A");
+const ask = (name: string) => resolve({ ...env, DOH_URL: env.DOH_NOBODY }, name, "A");
 
 describe("an invalid DNS name is rejected without a query", () => {
 	test.each([
@@ -65,7 +65,7 @@ test.skipIf(missing)(`the tests' resolver answers as a real one does${missing}`,
 	const ask = (resolver: string) =>
 		Promise.all(
 			questions.map(async ({ name, type }) => {
-				const result = await resolve(resolver, name, type);
+				const result = await resolve({ ...env, DOH_URL: resolver }, name, type);
 				const summary =
 					"error" in result
 						? result.error

@@ -1,3 +1,4 @@
+import { sendRequest } from "../../../outbound/fetch.ts";
 import { clickhouse } from "./clickhouse.ts";
 import { d1 } from "./d1.ts";
 import type { Source } from "./source.ts";
@@ -13,6 +14,7 @@ export function sourceOf(env: Env): Source {
 				username: env.CLICKHOUSE_USER,
 				password: env.CLICKHOUSE_PASSWORD ?? "",
 				database: env.CLICKHOUSE_DATABASE,
+				fetch: (url, init) => sendRequest(env, new Request(url, init)),
 			});
 		default:
 			throw new Error(`EVENT_SOURCE must be "d1" or "clickhouse", not "${env.EVENT_SOURCE}".`);

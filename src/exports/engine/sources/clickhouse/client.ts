@@ -7,14 +7,21 @@ import { parseRows } from "./batches.ts";
 const QUERY_SECONDS = 50;
 const REQUEST_TIMEOUT_MS = 60_000;
 
-export type Access = { url: string; username: string; password: string; database: string };
+export type Access = {
+	url: string;
+	username: string;
+	password: string;
+	database: string;
+	/** Sends the requests. By default, that of the runtime. */
+	fetch?: typeof globalThis.fetch;
+};
 
 type Params = Record<string, unknown>;
 
 export type Client = ReturnType<typeof connect>;
 
 /** Returns the functions that send queries to ClickHouse. Connects when the first query is sent. */
-export function connect({ url, username, password, database }: Access) {
+export function connect({ url, username, password, database, fetch }: Access) {
 	if (!URL.canParse(url)) throw new Error("CLICKHOUSE_URL is not a valid URL.");
 	const hide = redactor([password]);
 	const client = createClient({
@@ -22,7 +29,7 @@ export function connect({ url, username, password, database }: Access) {
 		username,
 		password,
 		database,
-		application: "tenantry",
+		...(fetch && { fetch }),
 		request_timeout: REQUEST_TIMEOUT_MS,
 		keep_alive: { enabled: false },
 		clickhouse_settings: {
