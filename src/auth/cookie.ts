@@ -11,10 +11,10 @@ import { isLoopback } from "../http/origins.ts";
 /** Browsers keep Secure cookies of http only on https. So a server on http has another name. */
 const isInsecure = (url: URL) => url.protocol === "http:" && isLoopback(url);
 
-/** The name of the cookie, and whether it has the prefix, with which only this host can set it. */
-export function nameOf(c: Context<App>) {
+/** The name of a cookie, and whether it has the prefix, with which only this host can set it. */
+export function nameOf(c: Context<App>, name = "tenantry") {
 	const isPrefixed = !isInsecure(new URL(c.req.url));
-	return { name: isPrefixed ? "__Host-tenantry" : "tenantry", isPrefixed };
+	return { name: isPrefixed ? `__Host-${name}` : name, isPrefixed };
 }
 
 /**

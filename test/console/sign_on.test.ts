@@ -70,14 +70,57 @@ inBrowser("single sign-on", (open) => {
 		await page.getByRole("heading", { name: "A provider to try" }).waitFor();
 		expect(await page.getByLabel("Email address").inputValue()).toBe(email);
 		await button(page, "Sign in").click();
-		await page.getByText("To continue, click Sign in. This works once.").waitFor();
-		await page.getByRole("button", { name: "Sign in", exact: true }).click();
+		// Without a further click.
 		await page.waitForURL(`**${path}*`);
 		const { results } = await client.members.list({ organization: organization.id });
 		expect(results.map(({ user }) => user.email)).toContain(email);
 		await page.goto(`${inject("console").url}/console/account`);
 		await page.getByText("OpenID Connect of Analytics Ltd", { exact: true }).waitFor();
 		await checkLooks(page, "sign-on-linked");
+	});
+
+	/** Signs in at the provider that everybody can try. */
+	async function signInAt(page: Page, email: string) {
+		await page.getByLabel("Email address").fill(email);
+		await button(page, "Sign in").click();
+	}
+
+	const ASKS = "To continue, click Sign in. This works once.";
+
+	test("a sign-in that a page elsewhere or a link in a mail started needs a click", async () => {
+		const { client, at, domain, id, path } = await withProvider(inject("console").provider);
+		await client.domains.update({ ...at, id }, { jit_provisioning_enabled: true });
+		const page = await open("/console/sign_in", { key: "" });
+		await page.goto(`${inject("console").url}/sso/oidc/${id}/start`);
+		await signInAt(page, `eve@${domain}`);
+		await page.getByText(ASKS).waitFor();
+		await page.getByRole("button", { name: "Sign in", exact: true }).click();
+		await page.waitForURL(`**${path}*`);
+	});
+
+	test("a link of somebody else's sign-in needs a click", async () => {
+		const { client, at, domain, id } = await withProvider(inject("console").provider);
+		await client.domains.update({ ...at, id }, { jit_provisioning_enabled: true });
+		const eve = await open("/console/sign_in", { key: "" });
+		await eve.route("**/api/sign_in/complete", (route) => route.abort());
+		await eve.evaluate(`location.assign("/sso/oidc/${id}/start")`);
+		const returned = eve.waitForResponse((response) => response.url().includes("/callback"));
+		await signInAt(eve, `eve@${domain}`);
+		const link = await (await returned).headerValue("location");
+		expect(link).toContain("#token=");
+		const ada = await open(link ?? "", { key: "" });
+		await ada.getByText(ASKS).waitFor();
+	});
+
+	test("a sign-in to another account asks whether the current session ends", async () => {
+		const { client, at, domain, id, path } = await withProvider(inject("console").provider);
+		await client.domains.update({ ...at, id }, { jit_provisioning_enabled: true });
+		const page = await open(path);
+		await page.evaluate(`location.assign("/sso/oidc/${id}/start")`);
+		await signInAt(page, `ada@${domain}`);
+		const dialog = page.getByRole("dialog");
+		await dialog.getByText(`ada@${domain}`).first().waitFor();
+		await checkLooks(page, "sign-on-other");
 	});
 
 	test("the sign-in page says why a sign-in through a provider failed", async () => {

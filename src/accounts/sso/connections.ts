@@ -9,7 +9,7 @@ import { SignInError } from "./problems.ts";
 import type { Started } from "./shape.ts";
 
 /** A provider that speaks OpenID Connect, or GitHub. */
-export type Connection = Omit<Started, "test"> & {
+export type Connection = Omit<Started, "is_own" | "test"> & {
 	issuer: string;
 	client_id: string;
 	client_secret: string;

@@ -7,16 +7,19 @@ import type { App } from "../../env.ts";
 import { enter } from "./enter.ts";
 import { expired, SignInError } from "./problems.ts";
 import { Finished, type Started, type Verified } from "./shape.ts";
-import { redirectTo, take } from "./state.ts";
+import { redirectTo, take, vouch } from "./state.ts";
 import { endTest } from "./trial.ts";
 
 /**
- * Ends a sign-in: leads to the console's page with a link that signs in, as one from a mail does.
+ * Ends a sign-in that this browser started: leads to the console's page with a link that signs in,
+ * as one from a mail does.
  * @throws SignInError if this account at the provider can't sign in
  */
 export async function signInWith(c: Context<App>, who: Verified, started: Started) {
 	if (started.test) return endTest(c, started, { who });
-	return redirectTo(c, `/console/sign_in#token=${await enter(c, who)}`);
+	const token = await enter(c, who);
+	if (started.is_own) vouch(c, token);
+	return redirectTo(c, `/console/sign_in#token=${token}`);
 }
 
 /** Ends the sign-in that `finishLater` kept. */

@@ -27,6 +27,11 @@ export const Started = z.object({
 	/** The domain that the connection belongs to, and its organization; null for the operator's. */
 	domain_id: z.string().nullable(),
 	organization_id: z.number().nullable(),
+	/**
+	 * Whether a page of this service led to the provider. Otherwise, its end needs a click: a page
+	 * elsewhere can start sign-ins through a provider that signs in whom it likes.
+	 */
+	is_own: z.boolean().optional(),
 	/** If an admin tests the connection: who, and for which domain. Then nobody is signed in. */
 	test: z
 		.object({ user_id: z.number(), domain_id: z.string(), organization: z.string() })

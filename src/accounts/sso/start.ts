@@ -24,7 +24,8 @@ export const start = <T extends Known>(c: Context<App>, how: Start<T>) =>
 async function lead<T extends Known>(c: Context<App>, { connection, find, begin }: Start<T>) {
 	await checkRate(c, "sign-ins");
 	const test = await testOf(c, connection);
-	const unknown = { connection, domain_id: null, organization_id: null, test };
+	const is_own = c.req.header("sec-fetch-site") === "same-origin";
+	const unknown = { connection, domain_id: null, organization_id: null, is_own, test };
 	return find().then(
 		(found) => {
 			const { domain_id, organization_id } = found;

@@ -1,6 +1,7 @@
 import { and, eq, gt, sql } from "drizzle-orm";
 import type { Context } from "hono";
 import { deleteCookie, getCookie, setCookie } from "hono/cookie";
+import { nameOf } from "../../auth/cookie.ts";
 import { digest, newToken } from "../../auth/keys.ts";
 import { insertWhere, runBatch } from "../../db/client.ts";
 import { iso, now } from "../../db/now.ts";
@@ -13,18 +14,23 @@ import type { Finished, Started } from "./shape.ts";
 /*
  * What a sign-in remembers between two requests. It is found by a random token, which the provider
  * sends back, and can be used once. A cookie has the same token, so that nobody can make somebody
- * else finish a sign-in that they started.
+ * else finish a sign-in that they started. Each sign-in has its own, for people with several tabs.
  */
 
 export const STATE_MS = 10 * MINUTE_MS;
 
 type StateKind = "oidc" | "saml" | "finish" | "test" | "tested";
 
-/** The name has the prefix that keeps other hosts from setting the cookie, except on plain HTTP. */
-function cookieOf(c: Context<App>) {
-	const secure = new URL(c.req.url).protocol === "https:";
-	const options = { path: "/", httpOnly: true, sameSite: "Lax", secure } as const;
-	return { name: secure ? "__Host-tenantry-sign-in" : "tenantry-sign-in", options };
+/** How many sign-ins a browser can be in the middle of. The next one ends the oldest. */
+const MAX_STARTED = 5;
+
+/** The characters of a token in the name of its cookie, which keep the names apart. */
+const NAME_CHARACTERS = 8;
+
+function cookieOf(c: Context<App>, token: string) {
+	const { name: prefix, isPrefixed } = nameOf(c, "tenantry-sign-in-");
+	const options = { path: "/", httpOnly: true, sameSite: "Lax", secure: isPrefixed } as const;
+	return { prefix, name: prefix + token.slice(0, NAME_CHARACTERS), options };
 }
 
 /** Stores `data` for the holder of a token. */
@@ -41,7 +47,10 @@ export async function keep(
 
 /** Gives the browser a token. */
 function hand(c: Context<App>, token: string) {
-	const { name, options } = cookieOf(c);
+	const { prefix, name, options } = cookieOf(c, token);
+	// Browsers send cookies in the order in which they got them (RFC 6265, 5.4).
+	const started = Object.keys(getCookie(c)).filter((each) => each.startsWith(prefix));
+	for (const oldest of started.slice(0, 1 - MAX_STARTED)) deleteCookie(c, oldest, options);
 	setCookie(c, name, token, { ...options, maxAge: STATE_MS / 1000 });
 }
 
@@ -123,8 +132,8 @@ export async function take(
 	token: string,
 	{ fromAnySite = false } = {},
 ): Promise<Record<string, unknown> | undefined> {
-	const { name, options } = cookieOf(c);
 	if (!fromAnySite) {
+		const { name, options } = cookieOf(c, token);
 		if (getCookie(c, name) !== token) return undefined;
 		deleteCookie(c, name, options);
 	}
@@ -136,6 +145,20 @@ export async function take(
 			.returning({ data: signInStates.data }),
 	]);
 	return taken?.data;
+}
+
+/** How long the console's page can take to load. */
+const LOADING_SECONDS = 60;
+
+/**
+ * Tells the console's page, which reads the cookie, that this browser may use the token of a sign-in
+ * link without a click. Without it, a link could be one with which somebody wants to sign people in
+ * to their own account.
+ */
+export function vouch(c: Context<App>, token: string) {
+	const { name, isPrefixed } = nameOf(c, "tenantry-signed-in");
+	const options = { path: "/", sameSite: "Lax", secure: isPrefixed } as const;
+	setCookie(c, name, token, { ...options, maxAge: LOADING_SECONDS });
 }
 
 /** Redirects with a response that isn't stored anywhere. */

@@ -118,7 +118,7 @@ describe("the start", () => {
 		expect(xml).toContain('Destination="https://provider.test/sso?tenant=7"');
 		expect(request).toMatch(/^_[\w-]{43}$/);
 		expect(response.headers.get("set-cookie")).toMatch(
-			/^__Host-tenantry-sign-in=[\w-]{43}; Max-Age=600; Path=\/; HttpOnly; Secure; SameSite=Lax$/,
+			/^__Host-tenantry-sign-in-[\w-]{8}=[\w-]{43}; Max-Age=600; Path=\/; HttpOnly; Secure; SameSite=Lax$/,
 		);
 		expect(response.headers.get("cache-control")).toBe("no-store");
 		expect(cost(response)).toMatchObject({ trips: 2, written: 1 });
@@ -175,6 +175,33 @@ describe("a response", () => {
 		expect(await linksOf(home)).toEqual([]);
 		expect(await follow(posted, cookie)).toMatch(succeeds);
 		expect(await follow(posted, cookie)).toBe(problem("expired"));
+	});
+
+	test("of a sign-in that a page of the service started is vouched for, and of no other", async () => {
+		const home = await connected();
+		const vouched = async (headers: Record<string, string>) => {
+			const { cookie, request } = await start(home, "", headers);
+			const posted = await post(home, await signed(home, request));
+			const finished = await getPage(posted.headers.get("location") ?? "", {
+				headers: { cookie, "sec-fetch-site": "cross-site" },
+			});
+			const [, token] = (finished.headers.get("location") ?? "").split("=");
+			const cookies = finished.headers.getSetCookie();
+			return cookies.some((set) => set.startsWith(`__Host-tenantry-signed-in=${token};`));
+		};
+		expect(await vouched({ "sec-fetch-site": "same-origin" })).toBe(true);
+		expect(await vouched({ "sec-fetch-site": "cross-site" })).toBe(false);
+	});
+
+	test("to one of two sign-ins of a browser ends that one, in either order", async () => {
+		const home = await connected();
+		const [first, second] = [await start(home), await start(home)];
+		const cookie = `${first.cookie}; ${second.cookie}`;
+		const change = { name_id: v7() };
+		for (const { request } of [second, first]) {
+			const posted = await post(home, await signed(home, request, { change }));
+			expect(await follow(posted, cookie)).toMatch(succeeds);
+		}
 	});
 
 	test("is accepted once, even if it comes 10 times at the same time", async () => {
@@ -361,6 +388,16 @@ describe("a sign-in that the provider starts", () => {
 		expect(await follow(posted, cookieIn(posted))).toMatch(succeeds);
 		const again = await post(home, xml);
 		expect(again.headers.get("location")).toBe(problem("expired"));
+	});
+
+	test("isn't vouched for, so that it needs a click", async () => {
+		const home = await connected({ saml_idp_initiated: true });
+		const posted = await post(home, await signed(home, ""));
+		const { headers } = await getPage(posted.headers.get("location") ?? "", {
+			headers: { cookie: cookieIn(posted), "sec-fetch-site": "same-origin" },
+		});
+		expect(headers.get("location")).toMatch(succeeds);
+		expect(headers.getSetCookie().join()).not.toContain("tenantry-signed-in");
 	});
 
 	test("works once even if the response comes 10 times at the same time", async () => {

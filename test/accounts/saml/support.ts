@@ -109,8 +109,8 @@ export const cookieIn = ({ headers }: { headers: Headers }) =>
 	headers.get("set-cookie")?.split(";")[0] ?? "";
 
 /** Starts a sign-in. Returns its cookie, the URL at the provider, and the id of the request. */
-export async function start({ id }: Connected, query = "") {
-	const response = await getPage(`/sso/saml/${id}/start${query}`);
+export async function start({ id }: Connected, query = "", headers: Record<string, string> = {}) {
+	const response = await getPage(`/sso/saml/${id}/start${query}`, { headers });
 	const url = new URL(response.headers.get("location") ?? "");
 	const request = Buffer.from(url.searchParams.get("SAMLRequest") ?? "", "base64");
 	const xml = await new Response(

@@ -23,15 +23,16 @@ export function browser(overrides: Partial<Env> = {}) {
 	return {
 		cookies,
 		/** Opens a page, and returns the response without following a redirect. */
-		async open(path: string) {
+		async open(path: string, headers: Record<string, string> = {}) {
 			const cookie = Array.from(cookies, ([name, value]) => `${name}=${value}`).join("; ");
 			const response = await call("GET", path, {
-				headers: { cookie, "cf-connecting-ip": v7() },
+				headers: { cookie, "cf-connecting-ip": v7(), ...headers },
 				env: overrides,
 			});
 			for (const set of response.headers.getSetCookie()) {
 				const [, name = "", value = ""] = /^([^=]+)=([^;]*)/.exec(set) ?? [];
-				cookies.set(name, value);
+				if (set.includes("Max-Age=0;")) cookies.delete(name);
+				else cookies.set(name, value);
 			}
 			return response;
 		},
@@ -40,9 +41,17 @@ export function browser(overrides: Partial<Env> = {}) {
 
 export type Browser = ReturnType<typeof browser>;
 
-/** Starts a sign-in, and returns where at the provider it leads. */
-export async function begin({ path }: { path: string }, { open }: Browser, query = "") {
-	const { status, headers } = await open(`${path}/start${query}`);
+/**
+ * Starts a sign-in, and returns where at the provider it leads.
+ * @param site where the link is: another site than the service's, unless it is `same-origin`
+ */
+export async function begin(
+	{ path }: { path: string },
+	{ open }: Browser,
+	{ query = "", site }: { query?: string; site?: string | undefined } = {},
+) {
+	const sent = site === undefined ? {} : { "sec-fetch-site": site };
+	const { status, headers } = await open(`${path}/start${query}`, sent);
 	expect(status).toBe(303);
 	return new URL(headers.get("location") ?? "", "https://tenantry.test");
 }

@@ -90,7 +90,7 @@ describe("oidc-provider", () => {
 
 	test("gets the address as a hint, PKCE, a nonce, and no secret", async () => {
 		const home = await withProvider();
-		const url = await begin(home, browser(), `?email=ada@${home.domain}`);
+		const url = await begin(home, browser(), { query: `?email=ada@${home.domain}` });
 		expect(Object.fromEntries(url.searchParams)).toEqual({
 			client_id: "tenantry",
 			redirect_uri: `https://tenantry.test${home.path}/callback`,
@@ -121,7 +121,7 @@ describe("a callback", () => {
 		const { own, callback, user } = await signedIn();
 		expect(outcomeOf(await browser().open(callback))).toEqual({ problem: "expired" });
 		const other = browser();
-		other.cookies.set("__Host-tenantry-sign-in", "x".repeat(43));
+		for (const name of own.cookies.keys()) other.cookies.set(name, "x".repeat(43));
 		expect(outcomeOf(await other.open(callback))).toEqual({ problem: "expired" });
 		expect(await identitiesOf(user)).toEqual([]);
 		expect(outcomeOf(await own.open(callback))).toEqual({ token });
@@ -181,6 +181,72 @@ describe("a callback", () => {
 			problem: "provider_denied",
 		});
 	});
+});
+
+describe("several sign-ins of a browser", () => {
+	/** Starts sign-ins, and signs in at the provider. Returns the URLs that it leads back to. */
+	async function started(count: number) {
+		const home = await withProvider();
+		const user = await home.colleague();
+		const own = browser();
+		const callbacks: string[] = [];
+		for (let i = 0; i < count; i++)
+			callbacks.push(await signInAt(await begin(home, own), { email: user.email }));
+		return { home, own, callbacks };
+	}
+
+	test.each([
+		["in the order in which they started", (all: string[]) => all],
+		["in the other order", (all: string[]) => all.toReversed()],
+	])("each end %s", async (_, order) => {
+		const { own, callbacks } = await started(2);
+		for (const callback of order(callbacks))
+			expect(outcomeOf(await own.open(callback))).toEqual({ token });
+		expect([...own.cookies.keys()]).toEqual([]);
+	});
+
+	test("each end once", async () => {
+		const { own, callbacks } = await started(2);
+		const cookies = new Map(own.cookies);
+		for (const callback of callbacks) await own.open(callback);
+		for (const [name, value] of cookies) own.cookies.set(name, value);
+		for (const callback of callbacks)
+			expect(outcomeOf(await own.open(callback))).toEqual({ problem: "expired" });
+	});
+
+	test("can be five: the sixth ends the oldest, however many a page starts", async () => {
+		const { home, own, callbacks } = await started(2);
+		const [oldest = "", kept = ""] = callbacks;
+		for (let i = 0; i < 4; i++) await begin(home, own, { site: "cross-site" });
+		expect(own.cookies.size).toBe(5);
+		expect(outcomeOf(await own.open(oldest))).toEqual({ problem: "expired" });
+		expect(outcomeOf(await own.open(kept))).toEqual({ token });
+		for (let i = 0; i < 20; i++) await begin(home, own, { site: "cross-site" });
+		expect(own.cookies.size).toBe(5);
+	});
+
+	test("that started at the same time don't add up to more", async () => {
+		const { home, own } = await started(0);
+		await Promise.all(Array.from({ length: 9 }, () => begin(home, own)));
+		expect(own.cookies.size).toBe(9);
+		await begin(home, own);
+		expect(own.cookies.size).toBe(5);
+	});
+});
+
+test.each([
+	["a page of the service", "same-origin", true],
+	["a page of another host", "same-site", false],
+	["a page elsewhere", "cross-site", false],
+	["a bookmark or mail", "none", false],
+	["an old browser", undefined, false],
+])("a sign-in started by %s is vouched for, so that it needs no click: %s", async (_, site, is) => {
+	const home = await withProvider();
+	const { email } = await home.colleague();
+	const own = browser();
+	const callback = await signInAt(await begin(home, own, { site }), { email });
+	const { token: given } = outcomeOf(await own.open(callback));
+	expect(own.cookies.get("__Host-tenantry-signed-in")).toBe(is ? given : undefined);
 });
 
 /** Returns the kind of a liar whose documents have other values. */

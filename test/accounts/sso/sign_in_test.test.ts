@@ -29,7 +29,10 @@ async function run(home: Home, form: Record<string, string>) {
 	const { body, status } = await plan(home);
 	expect(status).toBe(201);
 	const own = browser();
-	const callback = await signInAt(await begin(home, own, new URL(body.url).search), form);
+	const callback = await signInAt(
+		await begin(home, own, { query: new URL(body.url).search }),
+		form,
+	);
 	const { headers } = await own.open(callback);
 	const [, token = ""] = /#tested=([\w-]{43})$/.exec(headers.get("location") ?? "") ?? [];
 	expect(headers.get("location")).toBe(
@@ -78,7 +81,7 @@ describe("the test of a connection", () => {
 		});
 		await home.set({ oidc_issuer: `${env.LIAR_URL}/broken` });
 		const planned = await plan(home);
-		const { hash } = await begin(home, browser(), new URL(planned.body.url).search);
+		const { hash } = await begin(home, browser(), { query: new URL(planned.body.url).search });
 		const failed = await result(home, hash.replace("#tested=", ""));
 		expect(failed.body).toMatchObject({ success: false, claims: null });
 		expect(failed.body.steps.at(-1)).toMatchObject({ name: "invalid_response" });
@@ -108,10 +111,12 @@ describe("the test of a connection", () => {
 		const home = await withProvider();
 		const other = await withProvider();
 		const search = async () => new URL((await plan(home)).body.url).search;
-		expect((await begin(other, browser(), await search())).hash).toBe("#problem=expired");
+		expect((await begin(other, browser(), { query: await search() })).hash).toBe(
+			"#problem=expired",
+		);
 		const query = await search();
-		expect((await begin(home, browser(), query)).origin).toBe(env.PROVIDER_URL);
-		expect((await begin(home, browser(), query)).hash).toBe("#problem=expired");
+		expect((await begin(home, browser(), { query })).origin).toBe(env.PROVIDER_URL);
+		expect((await begin(home, browser(), { query })).hash).toBe("#problem=expired");
 	});
 
 	test("is for admins of verified domains", async () => {

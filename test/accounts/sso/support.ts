@@ -107,7 +107,7 @@ export async function finish(
 	const send = () =>
 		call("GET", `/sso/finish?token=${token}`, {
 			headers: {
-				cookie: `__Host-tenantry-sign-in=${cookie ?? token}`,
+				cookie: `__Host-tenantry-sign-in-${token.slice(0, 8)}=${cookie ?? token}`,
 				"cf-connecting-ip": address,
 			},
 			env,

@@ -8,9 +8,9 @@ import { type Proof, ProofForm } from "./proof.tsx";
 import { RecoveryCodes } from "./recovery_codes.tsx";
 import { SetUpForm } from "./two_factor_form.tsx";
 
-/** The next step. */
+/** The next step. `direct`: none, if all goes well. */
 type Step =
-	| { kind: "link" }
+	| { kind: "direct" | "link" }
 	| { kind: "prove"; passkeys: PasskeyRequest }
 	| { kind: "set_up"; setup: TwoFactorSetup };
 
@@ -43,6 +43,7 @@ const StepForm = ({
 				}
 			/>
 		)}
+		{step.kind === "direct" && <p role="status">Signing in…</p>}
 		{step.kind === "link" && (
 			<Form key="link" action="Sign in" onSubmit={() => onSubmit()}>
 				<p>To continue, click Sign in. This works once.</p>
@@ -52,7 +53,17 @@ const StepForm = ({
 );
 
 /**
- * Signs in with a link from a mail. It requires a click, because mail scanners open links too.
+ * Whether this browser has just been at the provider of the link: then the service has given it a
+ * cookie with the token.
+ */
+const isVouched = (token: string) => {
+	const prefix = location.protocol === "https:" ? "__Host-" : "";
+	return document.cookie.split("; ").includes(`${prefix}tenantry-signed-in=${token}`);
+};
+
+/**
+ * Signs in with a link. One from a mail requires a click, because mail scanners open links too, and
+ * so does one of somebody else.
  * @param onSignedIn called when the user is signed in, or keeps the current session
  */
 export function Link({
@@ -71,7 +82,9 @@ export function Link({
 	 */
 	onOther: (problem?: string) => void;
 }) {
-	const [step, setStep] = useState<Step>({ kind: "link" });
+	const [step, setStep] = useState<Step>({
+		kind: isPasskey || isVouched(token) ? "direct" : "link",
+	});
 	const [codes, setCodes] = useState<string[]>();
 	const view = useRef<HTMLDivElement>(null);
 	useEffect(() => view.current?.querySelector("input")?.focus(), [step]);
@@ -84,7 +97,7 @@ export function Link({
 	/** Whether the user wants to sign in although it ends the session of somebody else. */
 	async function isWanted() {
 		const current = await currentUser();
-		if (!current || step.kind !== "link") return true;
+		if (!current || step.kind === "prove" || step.kind === "set_up") return true;
 		const { email, organization_name } = await api.signIn.preview({ token });
 		const next = { email, organization: organization_name ?? undefined };
 		return email === current.email || mayReplace({ current, next });
@@ -108,8 +121,14 @@ export function Link({
 		}
 	}
 
+	/** The user can then try again. */
+	function askAgain(error: unknown) {
+		setStep({ kind: "link" });
+		throw error;
+	}
+
 	useEffect(() => {
-		if (isPasskey) attempt(() => complete());
+		if (step.kind === "direct") attempt(() => complete().catch(askAgain));
 	}, []);
 
 	if (codes) return <RecoveryCodes codes={codes} action="I have saved them" onDone={show} />;
