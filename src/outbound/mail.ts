@@ -106,8 +106,8 @@ export const quotation = (message: string) =>
 export const greeting = (first_name: string) =>
 	first_name ? unlinked`Hello ${first_name},` : unlinked`Hello,`;
 
-/** Keeps Apple's readers from making links of phone numbers, addresses, dates and the like. */
-const NO_DETECTION = html`<meta name="format-detection" content="telephone=no, date=no, address=no, email=no, url=no">`;
+/** Keeps Apple's readers and browsers from making links of phone numbers, addresses, dates and the like. */
+export const NO_DETECTION = html`<meta name="format-detection" content="telephone=no, date=no, address=no, email=no, url=no">`;
 
 /** Returns the message for the binding, as text and HTML. The mail service encodes it. */
 export async function compose(from: string, { to, reply_to, subject, paragraphs, link }: Mail) {

@@ -304,10 +304,9 @@ describe("control characters", () => {
 			here("POST", "/invites", {
 				body: { target_email: "lines@tenantry.test", message },
 			});
-		const message = "Hello,\r\n\twelcome.";
-		expect((await invite(message)).body.message).toBe(message);
+		expect((await invite("Hello,\r\n\twelcome.")).body.message).toBe("Hello,\r\n welcome.");
 		expect(await invite("a\u0007b")).toMatchObject(wrong("invalid_input", CONTROL, "message"));
-		const description = "One\nTwo";
+		const description = "One\n\tTwo";
 		expect(
 			(await here("POST", "/pipeline_destinations", { body: { description } })).body.description,
 		).toBe(description);

@@ -8,7 +8,7 @@ import type * as z from "zod";
 import type { App } from "../../env.ts";
 import { ApiError, invalid, parseError } from "../../http/errors.ts";
 import { htmlPage, router } from "../../http/router.ts";
-import { multiLine, singleLine } from "../../outbound/mail.ts";
+import { multiLine, NO_DETECTION, singleLine } from "../../outbound/mail.ts";
 import { accept } from "./accept.ts";
 import { findInvitation, type Invitation, isTakeover, mustSignIn } from "./invitation.ts";
 import { type Accepted, expiresAt, accept as form, isExpired } from "./shape.ts";
@@ -67,6 +67,7 @@ const render = (
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="robots" content="noindex">
+${NO_DETECTION}
 <title>${title} &middot; Tenantry</title>
 <style nonce="${nonce}">${raw(STYLE)}</style>
 </head>

@@ -75,7 +75,10 @@ export const create = z.object({
 	target_email: email(),
 	first_name: text(30).optional(),
 	level: integerChoice(LEVELS).optional(),
-	message: longText(MAX_MESSAGE_BYTES).nullable().optional(),
+	message: longText(MAX_MESSAGE_BYTES)
+		.overwrite((text) => text.replaceAll("\t", " "))
+		.nullable()
+		.optional(),
 	private_project_access: projectAccess.optional(),
 	send_email: boolean().optional(),
 });
