@@ -52,6 +52,12 @@ const COMMANDS: Record<string, Command> = {
 		does: "Remove the second factor of a user and its recovery codes, for example if the user has lost it.",
 		argument: "email",
 	},
+	"user unlink": {
+		usage: "EMAIL [--connection NAME]",
+		does: "Unlink the accounts of a user at providers, for example after they got a new one there. Their sessions that came through these end. NAME is google-oauth2, github, gitlab, or oidc: or saml: with the id of a domain; without it, all are unlinked.",
+		argument: "email",
+		options: { connection: text },
+	},
 	"user list": {
 		usage: "[--limit N]",
 		does: "List the newest users: 100, or the number in --limit.",
@@ -180,6 +186,7 @@ const options = {
 	features: given.get("feature"),
 	customer_id: given.get("customer-id"),
 	sso: given.get("sso"),
+	connection: given.get("connection"),
 	...(command.argument && { [command.argument]: positionals[0] }),
 };
 

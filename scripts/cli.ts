@@ -9,6 +9,7 @@ import { write } from "./files.ts";
 const GROUPS: Record<string, string> = {
 	organizations: "organizations",
 	members: "members",
+	"member-identities": "memberIdentities",
 	invites: "invites",
 	domains: "domains",
 	notifications: "notifications",

@@ -44,6 +44,7 @@ const auditStreams = () => import("./activity/audit_streams/routes.ts");
 const deviceRequests = () => import("./accounts/oauth/device_routes.ts");
 const grantsInOrganization = async () =>
 	(await import("./accounts/oauth_grants/routes.ts")).inOrganization;
+const identitiesOfMember = async () => (await import("./accounts/identities/routes.ts")).ofMember;
 const notifications = () => import("./activity/notifications/routes.ts");
 const oauthClients = () => import("./accounts/oauth_clients/routes.ts");
 const plugins = () => import("./plugins/plugins/routes.ts");
@@ -61,6 +62,7 @@ export const families = [
 	organization("/domains/:domain_id/scim", "organization", scim),
 	organization("/invites", "organization_member", () => import("./accounts/invites/routes.ts")),
 	organization("/members", "organization_member", () => import("./accounts/members/routes.ts")),
+	organization("/members/:user__uuid/identities", "organization_member", identitiesOfMember),
 	organization("/oauth_clients", "organization", oauthClients),
 	organization("/oauth_grants", "organization_member", grantsInOrganization),
 	organization("/service_accounts", "organization_member", serviceAccounts),

@@ -18,6 +18,8 @@ const OTHER_RESOURCES: Record<string, string> = {
 	User: "users",
 	Identities: "identities",
 	Identity: "identities",
+	MemberIdentities: "memberIdentities",
+	MemberIdentity: "memberIdentities",
 	TwoFactor: "twoFactor",
 	ScimGroup: "scimGroups",
 	ScimRequest: "scimRequests",

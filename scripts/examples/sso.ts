@@ -52,14 +52,21 @@ export async function singleSignOn(
 	await record("returnFromDomainSignOn", { parameters: ofDomain, key: null });
 	await record("startSignOn", { parameters: { provider: "github" }, key: null });
 	await record("returnFromSignOn", { parameters: { provider: "github" }, key: null });
-	const { url } = await record("createSignInTest", {
-		parameters: ofDomain,
-		body: { method: "oidc" },
-	});
-	const token = await signInAt(url ?? "", email);
-	await record("completeSignInTest", { parameters: ofDomain, body: { token } });
+	async function link() {
+		const { url } = await record("createSignInTest", {
+			parameters: ofDomain,
+			body: { method: "oidc" },
+		});
+		const token = await signInAt(url ?? "", email);
+		await record("completeSignInTest", { parameters: ofDomain, body: { token } });
+	}
+	const connection = `oidc:${id}`;
+	await link();
 	await record("listIdentities", { parameters: { uuid: "@me" } });
-	await record("deleteIdentity", { parameters: { uuid: "@me", id: `oidc:${id}` } });
+	await record("deleteIdentity", { parameters: { uuid: "@me", id: connection } });
+	await link();
+	await record("listMemberIdentities", { parameters: { user__uuid: "@me" } });
+	await record("deleteMemberIdentity", { parameters: { user__uuid: "@me", id: connection } });
 	provider.closeAllConnections();
 	provider.close();
 	return [[issuer, "https://id.example.com"]];

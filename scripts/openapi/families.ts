@@ -1,7 +1,7 @@
 /** The texts of all families, by mount path. */
 
 import domains from "../../src/accounts/domains/openapi.ts";
-import identities from "../../src/accounts/identities/openapi.ts";
+import * as identities from "../../src/accounts/identities/openapi.ts";
 import invites, {
 	acceptanceOperations,
 	pageOperations,
@@ -50,6 +50,7 @@ export const texts: Texts = {
 	"/api/organizations/:organization_id/invites": invites,
 	"/api/organizations/:organization_id/members": members,
 	"/api/organizations/:organization_id/oauth_clients": oauthClients,
+	"/api/organizations/:organization_id/members/:user__uuid/identities": identities.ofMember,
 	"/api/organizations/:organization_id/oauth_grants": grants.ofOrganization,
 	"/api/organizations/:organization_id/service_accounts": serviceAccounts,
 	"/api/organizations/:organization_id/service_accounts/:service_account_id/keys":
@@ -75,7 +76,7 @@ export const texts: Texts = {
 	"/api/users": users,
 	"/api/users/:uuid/sessions": sessions,
 	"/api/users/:uuid/oauth_grants": grants.default,
-	"/api/users/:uuid/identities": identities,
+	"/api/users/:uuid/identities": identities.default,
 	"/api/users/:uuid/two_factor": twoFactor,
 	"/api/users/:uuid/passkeys": passkeys,
 	"/api/personal_api_keys": apiKeys.ofCaller,

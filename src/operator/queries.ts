@@ -3,14 +3,18 @@ import { drizzle } from "drizzle-orm/d1";
 import type * as z from "zod";
 import { retry } from "../access/retry.ts";
 import { commit } from "../access/unit_of_work.ts";
+import { currentOrganization } from "../access/visible.ts";
+import { evictSessions, selectLinks, unlinking } from "../accounts/identities/links.ts";
 import * as sessions from "../accounts/personal_api_keys/sessions.ts";
 import { isEnabled } from "../accounts/two_factor/proof.ts";
-import { factorReset, mailChange } from "../accounts/users/mails.ts";
+import { factorReset, identityUnlinked, mailChange, OPERATOR } from "../accounts/users/mails.ts";
 import { assertExists } from "../db/assertion.ts";
 import { changes } from "../db/changes.ts";
 import type { Database } from "../db/client.ts";
 import type { Kind } from "../db/event_types.ts";
 import type { Details } from "../db/record.ts";
+import { domains } from "../db/schema/domains.ts";
+import { identities } from "../db/schema/identities.ts";
 import { members } from "../db/schema/members.ts";
 import { organizations } from "../db/schema/organizations.ts";
 import { passkeys } from "../db/schema/passkeys.ts";
@@ -18,7 +22,7 @@ import { recoveryCodes, twoFactors } from "../db/schema/two_factor.ts";
 import { isPerson, users } from "../db/schema/users.ts";
 import { byOperator } from "./entries.ts";
 import { OperatorError, required } from "./errors.ts";
-import type { list, organizationSet, user as User } from "./shape.ts";
+import type { list, organizationSet, user as User, userUnlink as UserUnlink } from "./shape.ts";
 
 /**
  * Selects a user, and creates entries for the activity log: one for each of their organizations,
@@ -89,6 +93,39 @@ export const resetTwoFactor = (env: Env, { email }: z.infer<typeof User>) =>
 		});
 		await mailChange(env, user.id, factorReset, null);
 		return { reset: email };
+	});
+
+/** SQL for the organization of a connection's domain or, for others, the user's current one. */
+const organizationOf = (connection: string, user_id: number) => sql<number>`coalesce(
+	(select ${domains.organization_id} from ${domains} where ${domains.id} = ${connection.split(":")[1] ?? ""}),
+	${currentOrganization(user_id)})`;
+
+/**
+ * Unlinks the accounts of a user at providers, so that other accounts can be linked.
+ * @param connection as in `identities`: only this one
+ * @throws OperatorError if none is linked
+ */
+export const unlinkUser = (env: Env, { email, connection }: z.infer<typeof UserUnlink>) =>
+	retry(async () => {
+		const db = drizzle(env.DB);
+		const [found] = await db.select({ id: users.id }).from(users).where(eq(users.email, email));
+		const { id } = required(found, "user with this email address");
+		const where = and(
+			eq(identities.user_id, id),
+			connection ? eq(identities.connection, connection) : undefined,
+		);
+		const links = await selectLinks(db, where);
+		required(links[0], "account at a provider that is linked to this user");
+		const { entries, ...parts } = unlinking(db, where, links);
+		await commit(env, db, {
+			...parts,
+			entries: entries.map((entry) =>
+				byOperator({ ...entry, organization: organizationOf(String(entry.item_id), id) }),
+			),
+		});
+		await evictSessions(env, links);
+		for (const link of links) await mailChange(env, id, identityUnlinked(link, OPERATOR), null);
+		return { unlinked: email, connections: links.map((link) => link.connection) };
 	});
 
 export async function setOrganization(

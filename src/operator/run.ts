@@ -20,6 +20,7 @@ const commands = new Map([
 	["key revoke", command(shapes.keyRevoke, keys.revoke)],
 	["user deactivate", command(shapes.user, queries.deactivateUser)],
 	["user reset-two-factor", command(shapes.user, queries.resetTwoFactor)],
+	["user unlink", command(shapes.userUnlink, queries.unlinkUser)],
 	["user list", command(shapes.list, queries.listUsers)],
 	["domain verify", command(shapes.domain, domains.verify)],
 	["domain enforce", command(shapes.domainEnforce, domains.enforce)],

@@ -18,6 +18,7 @@ export const keyCreate = z.object({
 export const keyRevoke = z.object({ id: uuid() });
 /** Options of commands about the user with this email address. */
 export const user = z.object({ email: email() });
+export const userUnlink = user.extend({ connection: text(50).min(1).optional() });
 export const organizationSet = z.object({
 	id: uuid(),
 	plugins_access_level: z.enum(PLUGIN_LEVELS).transform(Number).optional(),

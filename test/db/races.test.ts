@@ -74,8 +74,8 @@ test("a DELETE of an object that another request has just deleted is a 404, in t
 		});
 		expect({ path, status: response.status }).toEqual({ path, status: 404 });
 		// These are read again, since the member may have been promoted instead, the plugin made global,
-		// or the app's token refreshed.
-		const isReadAgain = ["Member", "Plugin", "OauthGrant"].includes(scope);
+		// the app's token refreshed, or another account linked.
+		const isReadAgain = ["Member", "Plugin", "OauthGrant", "Identity"].includes(scope);
 		expect(cost(response).trips).toBe(isReadAgain ? 3 : 2);
 	}
 });

@@ -3,12 +3,14 @@ import { eq } from "drizzle-orm";
 import { expect, test, vi } from "vitest";
 import { digest, mask } from "../../src/auth/keys.ts";
 import { organizationId } from "../../src/db/organization_ids.ts";
+import { identities } from "../../src/db/schema/identities.ts";
 import { members } from "../../src/db/schema/members.ts";
 import { organizations } from "../../src/db/schema/organizations.ts";
 import { personalApiKeys } from "../../src/db/schema/personal_api_keys.ts";
 import { users } from "../../src/db/schema/users.ts";
 import { Operator } from "../../src/operator/entrypoint.ts";
 import { verify } from "../accounts/sign_in/support.ts";
+import { finish, who, withDomain } from "../accounts/sso/support.ts";
 import { stopClock } from "../support/time.ts";
 import { codeOf } from "../support/totp.ts";
 import { call, db, join, keyFor, world } from "../support/world.ts";
@@ -133,6 +135,29 @@ test("a second factor that is reset is gone with its recovery codes, which each 
 	for (const home of [one, two]) expect((await log(home))[0]).toMatchObject(entry);
 	expect(await operate("user reset-two-factor", { email: member.email })).toEqual({
 		error: "There is no second factor for this user.",
+	});
+});
+
+test("unlinks the accounts of a user, all or one of them", async () => {
+	const home = await withDomain();
+	const ada = await home.colleague();
+	const { connection } = who(home);
+	await finish(home, who(home));
+	await db
+		.insert(identities)
+		.values({ connection: "github", subject: ada.uuid, user_id: ada.id, email: ada.email });
+	const email = ada.email;
+	expect(await operate("user unlink", { email, connection })).toEqual({
+		result: { unlinked: email, connections: [connection] },
+	});
+	const entry = { ...byOperator, activity: "deleted", scope: "Identity", item_id: connection };
+	expect((await log(home))[0]).toMatchObject(entry);
+	expect(await finish(home, who(home))).toMatchObject({ token: expect.any(String) });
+	expect(await operate("user unlink", { email })).toEqual({
+		result: { unlinked: email, connections: ["github", connection] },
+	});
+	expect(await operate("user unlink", { email })).toEqual({
+		error: "There is no account at a provider that is linked to this user.",
 	});
 });
 

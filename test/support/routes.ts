@@ -271,6 +271,8 @@ const added: Route[] = [
 	route("/api/users/:uuid/oauth_grants")("DELETE", "/:id", "user:write"),
 	route("/api/users/:uuid/identities")("GET", "", "user:read"),
 	route("/api/users/:uuid/identities")("DELETE", "/:id", "user:write"),
+	members("GET", "/:user__uuid/identities", "organization_member:read"),
+	members("DELETE", "/:user__uuid/identities/:id", "organization_member:write"),
 	{ ...signInTest("POST", "", "organization:write", () => ({ method: "oidc" })), fails: 400 },
 	{ ...signInTest("POST", "/complete", "organization:write", () => ({ token: "x" })), fails: 400 },
 	twoFactor("GET", "", "user:read"),
@@ -396,6 +398,7 @@ export function subject(path: string, world: World) {
 		"/plugin_configs": world.config,
 		"/audit_streams": world.audit_stream,
 		"/batch_exports": world.batch_export,
+		"/members/:user__uuid/identities": `oidc:${world.domain}`,
 		"/identities": "github",
 		"/domains": world.domain,
 		"/oauth_clients": world.client,
@@ -418,6 +421,7 @@ export const address = (path: string, world: World) =>
 		.replace(":organization_id", world.id)
 		.replace(":service_account_id", world.account)
 		.replace(":project_id", String(world.project))
+		.replace(":user__uuid/identities", `${world.owner.uuid}/identities`)
 		.replace(":user__uuid", world.member)
 		.replace(":user_uuid", world.member)
 		.replace(":run_id/retry", `${world.ended_run}/retry`)

@@ -5,7 +5,7 @@
  */
 export const ROWS_WRITTEN: Record<string, number> = {
 	"POST /api/organizations": 16,
-	"DELETE /api/organizations/:id": 32,
+	"DELETE /api/organizations/:id": 33,
 	"PATCH /api/organizations/:id": 4,
 	"POST /api/organizations/:organization_id/audit_streams": 7,
 	"DELETE /api/organizations/:organization_id/audit_streams/:id": 4,
@@ -23,7 +23,7 @@ export const ROWS_WRITTEN: Record<string, number> = {
 	"POST /api/organizations/:organization_id/batch_exports/:id/unpause": 0,
 	"POST /api/organizations/:organization_id/batch_exports/test": 3,
 	"POST /api/organizations/:organization_id/domains": 6,
-	"DELETE /api/organizations/:organization_id/domains/:id": 6,
+	"DELETE /api/organizations/:organization_id/domains/:id": 7,
 	"DELETE /api/organizations/:organization_id/domains/:domain_id/scim/tokens/:token_id": 4,
 	"PATCH /api/organizations/:organization_id/domains/:domain_id/scim/groups/:group_id": 4,
 	"PATCH /api/organizations/:organization_id/domains/:id": 4,
@@ -33,6 +33,7 @@ export const ROWS_WRITTEN: Record<string, number> = {
 	"POST /api/organizations/:organization_id/invites/bulk": 20,
 	"DELETE /api/organizations/:organization_id/members/:user__uuid": 6,
 	"PATCH /api/organizations/:organization_id/members/:user__uuid": 5,
+	"DELETE /api/organizations/:organization_id/members/:user__uuid/identities/:id": 4,
 	"PATCH /api/organizations/:organization_id/notifications": 5,
 	"POST /api/organizations/:organization_id/oauth_clients": 5,
 	"DELETE /api/organizations/:organization_id/oauth_clients/:id": 4,
@@ -104,6 +105,6 @@ export const ROWS_WRITTEN: Record<string, number> = {
 	"POST /api/users/:uuid/passkeys/challenge": 1,
 	"POST /api/users/:uuid/sessions/end_others": 4,
 	"DELETE /api/users/:uuid/sessions/:id": 4,
-	"DELETE /api/users/:uuid/identities/:id": 5,
+	"DELETE /api/users/:uuid/identities/:id": 4,
 	"DELETE /api/users/:uuid/oauth_grants/:id": 5,
 };

@@ -414,12 +414,14 @@ export async function furnished() {
 			name: "Notes",
 			redirect_uris: ["https://notes.example/callback"],
 		}),
-		db.insert(identities).values({
-			connection: "github",
-			subject: v7(),
-			user_id: home.owner.id,
-			email: home.owner.email,
-		}),
+		...["github", `oidc:${domain}`].map((connection) =>
+			db.insert(identities).values({
+				connection,
+				subject: v7(),
+				user_id: home.owner.id,
+				email: home.owner.email,
+			}),
+		),
 		db.insert(scimTokens).values({
 			id: scim_token,
 			organization_id: organizationId(home.id),

@@ -1,12 +1,15 @@
 import { describe, type OpenApi } from "../../http/openapi.ts";
 import type identities from "./routes.ts";
+import type { ofMember as OfMember } from "./routes.ts";
 import { Identity } from "./shape.ts";
 
+const tag = {
+	name: "Identities",
+	description: "The accounts at providers with which people can sign in.",
+};
+
 export default {
-	tag: {
-		name: "Identities",
-		description: "Your accounts at providers, with which you can sign in.",
-	},
+	tag,
 	operations: {
 		"GET /": {
 			id: "listIdentities",
@@ -21,6 +24,24 @@ export default {
 		},
 	},
 } satisfies OpenApi<typeof identities>;
+
+export const ofMember = {
+	tag,
+	operations: {
+		"GET /": {
+			id: "listMemberIdentities",
+			summary: "List the accounts of a member at providers",
+			description:
+				"Lists the accounts that sign a member in through the domains of the organization: at the provider of a domain and, if the member's address is in a verified domain, at Google, GitHub and GitLab. This also works for people who are no longer members. Requires level 8.",
+		},
+		"DELETE /:id": {
+			id: "deleteMemberIdentity",
+			summary: "Unlink an account of a member at a provider",
+			description:
+				"The account no longer signs the member in, and the sessions that it started end. The member gets a mail. The next sign-in through the provider links an account again, for example that of somebody who was hired again. Requires level 8, and at least the member's level.",
+		},
+	},
+} satisfies OpenApi<typeof OfMember>;
 
 describe(Identity, {
 	id: "The connection: `google-oauth2`, `github`, `gitlab`, or `oidc:` or `saml:` with the id of a domain.",

@@ -1,22 +1,21 @@
-import { and, eq, sql } from "drizzle-orm";
+import { eq, sql } from "drizzle-orm";
 import type * as z from "zod";
 import { readPageIn } from "../../access/pages.ts";
-import { removeRow } from "../../access/remove.ts";
+import { retry } from "../../access/retry.ts";
 import type { Tenant } from "../../access/tenant.ts";
 import { currentOrganization, selectCaller } from "../../access/visible.ts";
-import { evict } from "../../auth/keys.ts";
 import { countWhere } from "../../db/list.ts";
 import { domains } from "../../db/schema/domains.ts";
 import { identities } from "../../db/schema/identities.ts";
 import { organizations } from "../../db/schema/organizations.ts";
-import { personalApiKeys } from "../../db/schema/personal_api_keys.ts";
 import { orNotFound } from "../../http/errors.ts";
 import type { Page } from "../../http/page.ts";
 import { methodOf } from "../sign_in/rules.ts";
 import { identityRemoved, tellCaller } from "../users/mails.ts";
+import { evictSessions, isLink, selectLinks, unlinking } from "./links.ts";
 import type { Identity } from "./shape.ts";
 
-const select = ({ db }: Tenant) =>
+export const select = ({ db }: Tenant) =>
 	db
 		.select({
 			id: identities.connection,
@@ -35,7 +34,10 @@ const select = ({ db }: Tenant) =>
 
 type Row = Awaited<ReturnType<typeof select>>[number];
 
-const toIdentity = (row: Row): z.infer<typeof Identity> => ({ ...row, method: methodOf(row.id) });
+export const toIdentity = (row: Row): z.infer<typeof Identity> => ({
+	...row,
+	method: methodOf(row.id),
+});
 
 const own = ({ key }: Tenant) => eq(identities.user_id, key.user_id);
 
@@ -50,31 +52,16 @@ export const list = (tenant: Tenant, uuid: string, page: Page) =>
 		to: toIdentity,
 	});
 
-/** Removes the link, which ends the sessions that were started through it (by a trigger). */
-export async function remove(tenant: Tenant, uuid: string, connection: string) {
-	const { db, env, key } = tenant;
-	const where = and(own(tenant), eq(identities.connection, connection));
-	const [[row], [user], sessions] = await tenant.read(
-		select(tenant).where(where),
-		selectCaller(tenant, uuid),
-		db
-			.select({ hash: personalApiKeys.hash })
-			.from(personalApiKeys)
-			.where(
-				and(
-					eq(personalApiKeys.user_id, key.user_id),
-					sql`${personalApiKeys.session} ->> 'connection' = ${connection}`,
-				),
-			),
-	);
-	const { id, email } = orNotFound(user && row);
-	const entry = {
-		scope: "Identity" as const,
-		item_id: id,
-		name: email,
-		organization: currentOrganization(key.user_id),
-	};
-	await removeRow(tenant, entry, identities, where);
-	await Promise.all(sessions.map(({ hash }) => evict(env, hash)));
-	tellCaller(tenant, identityRemoved({ connection, email }));
-}
+/** Removes the link, which ends the sessions that were started through it. */
+export const remove = (tenant: Tenant, uuid: string, connection: string) =>
+	retry(async () => {
+		const { db, env, key } = tenant;
+		const where = isLink(key.user_id, connection);
+		const [links, [user]] = await tenant.read(selectLinks(db, where), selectCaller(tenant, uuid));
+		const link = orNotFound(user && links[0]);
+		const { entries, ...parts } = unlinking(db, where, links);
+		const organization = currentOrganization(key.user_id);
+		await tenant.write({ ...parts, entries: entries.map((each) => ({ ...each, organization })) });
+		await evictSessions(env, links);
+		tellCaller(tenant, identityRemoved(link));
+	});

@@ -24,7 +24,7 @@ export default {
 			id: "removeMember",
 			summary: "Remove a member, or leave the organization",
 			description:
-				"Removing others requires level 8, and at least their level. To leave the organization, use `@me`; owners can't. The member immediately loses access, and is also removed from the organization's projects.",
+				"Removing others requires level 8, and at least their level. To leave the organization, use `@me`; owners can't. The member immediately loses access, and is also removed from the organization's projects. Removing others also unlinks their accounts at the providers of the organization's domains (see `deleteMemberIdentity`).",
 			errors: { invalid_input: "The member is an owner: lower the level first." },
 		},
 	},

@@ -1,15 +1,19 @@
-import { and, eq, lt, sql } from "drizzle-orm";
+import { and, eq, lt, ne, sql } from "drizzle-orm";
 import type * as z from "zod";
-import { removeRow } from "../../access/remove.ts";
 import { retry } from "../../access/retry.ts";
 import type { TenantSql } from "../../access/sql.ts";
 import type { Tenant } from "../../access/tenant.ts";
 import { assertExists } from "../../db/assertion.ts";
 import { ADMIN, OWNER } from "../../db/levels.ts";
 import { now } from "../../db/now.ts";
+import { identities } from "../../db/schema/identities.ts";
 import { members } from "../../db/schema/members.ts";
+import { organizations } from "../../db/schema/organizations.ts";
 import { isPerson, users } from "../../db/schema/users.ts";
-import { forbidden, invalid } from "../../http/errors.ts";
+import { forbidden, invalid, orNotFound } from "../../http/errors.ts";
+import { evictSessions, selectLinks, unlinking } from "../identities/links.ts";
+import { isHere } from "../identities/of_member.ts";
+import { adminOf, identityUnlinked, mailChange } from "../users/mails.ts";
 import { userColumns } from "../users/shape.ts";
 import type { update as Update } from "./shape.ts";
 
@@ -31,13 +35,19 @@ export type Row = Awaited<ReturnType<typeof select>>[number];
 
 const isSelf = ({ key }: Tenant, { user }: Row) => user.id === key.user_id;
 
-/** Finds a member. Throws 404 if there is none, 403 if the caller may not edit it. */
-export async function find(tenant: Tenant, uuid: string) {
+function selectMember(tenant: Tenant, uuid: string) {
 	const isUser =
 		uuid === "@me" ? eq(users.id, tenant.key.user_id) : eq(users.uuid, uuid.toLowerCase());
-	const member = await tenant.find(
-		select(tenant).where(and(eq(members.organization_id, tenant.organization), isPerson, isUser)),
+	return select(tenant).where(
+		and(eq(members.organization_id, tenant.organization), isPerson, isUser),
 	);
+}
+
+/** Finds a member. Throws 404 if there is none, 403 if the caller may not edit it. */
+export const find = async (tenant: Tenant, uuid: string) =>
+	editableBy(tenant, await tenant.find(selectMember(tenant, uuid)));
+
+function editableBy(tenant: Tenant, member: Row) {
 	const { level } = tenant.caller;
 	if (!isSelf(tenant, member) && level < ADMIN)
 		throw forbidden("You can only edit others if you are an admin.");
@@ -82,15 +92,38 @@ export const update = (tenant: Tenant, uuid: string, body: z.infer<typeof Update
 		}));
 	});
 
-/** Removes a member and its project memberships. Throws 400 for an owner. */
+/**
+ * Removes a member and its project memberships. If somebody else removes the member, this also ends
+ * the links to the providers of the organization's domains: after a return, the account at the
+ * provider is often another one (docs/sign-on.md#unlinking).
+ * @throws 400 for an owner
+ */
 export const remove = (tenant: Tenant, uuid: string) =>
 	retry(async () => {
-		const member = await find(tenant, uuid);
-		if (member.level === OWNER) throw invalid(null, "Cannot leave the organization as its owner!");
-		await removeRow(
-			tenant,
-			{ scope: "Member", item_id: member.id, name: member.user.email },
-			members,
-			and(isSame(tenant, member), lt(members.level, OWNER), editable(tenant)),
+		const { db, env } = tenant;
+		const where = and(isHere(tenant, uuid), ne(identities.user_id, tenant.key.user_id));
+		const [[found], links, [organization]] = await tenant.read(
+			selectMember(tenant, uuid),
+			selectLinks(db, where),
+			db
+				.select({ name: organizations.name })
+				.from(organizations)
+				.where(eq(organizations.id, tenant.organization)),
 		);
+		const member = editableBy(tenant, orNotFound(found));
+		if (member.level === OWNER) throw invalid(null, "Cannot leave the organization as its owner!");
+		const isMember = and(isSame(tenant, member), lt(members.level, OWNER), editable(tenant));
+		const ended = unlinking(db, where, links);
+		await tenant.write({
+			checks: [assertExists(db, members, isMember), ...ended.checks],
+			changes: [...ended.changes, db.delete(members).where(isMember)],
+			entries: [
+				{ activity: "deleted", scope: "Member", item_id: member.id, name: member.user.email },
+				...ended.entries,
+			],
+		});
+		await evictSessions(env, links);
+		const who = adminOf(organization?.name ?? "");
+		for (const link of links)
+			tenant.later(() => mailChange(env, member.user.id, identityUnlinked(link, who), null));
 	});

@@ -13,6 +13,7 @@ import { invalid, orNotFound } from "../../http/errors.ts";
 import { testResult } from "../../outbound/steps.ts";
 import { connectionOf, domainOf, pathOf } from "../domains/connections.ts";
 import { identityOf } from "../sso/enter.ts";
+import { linkedSubject } from "../sso/find.ts";
 import type { Problem } from "../sso/problems.ts";
 import type { Verified } from "../sso/shape.ts";
 import { STATE_MS } from "../sso/state.ts";
@@ -79,6 +80,9 @@ function stepsOf(failure: Failure | undefined) {
 	return failure ? [...steps, failure] : steps;
 }
 
+const CONNECTION = sql`(${signInStates.data} ->> '$.who.connection')`;
+const LINKED = linkedSubject(CONNECTION, sql`(${signInStates.data} ->> '$.who.subject')`);
+
 /** The result that was kept, with the caller, and whom the account at the provider belongs to. */
 const selectTested = ({ db, key }: Tenant, hash: string) =>
 	db
@@ -86,11 +90,11 @@ const selectTested = ({ db, key }: Tenant, hash: string) =>
 			data: signInStates.data,
 			email: users.email,
 			linked_to: sql<number | null>`(select ${identities.user_id} from ${identities}
-				where ${identities.connection} = ${signInStates.data} ->> '$.who.connection'
-					and ${identities.subject} = ${signInStates.data} ->> '$.who.subject')`.as("linked_to"),
+				where ${identities.connection} = ${CONNECTION} and ${identities.subject} = ${LINKED})`.as(
+				"linked_to",
+			),
 			has_other: sql`exists (select 1 from ${identities} where ${identities.user_id} = ${users.id}
-				and ${identities.connection} = ${signInStates.data} ->> '$.who.connection'
-				and ${identities.subject} <> ${signInStates.data} ->> '$.who.subject')`
+				and ${identities.connection} = ${CONNECTION} and ${identities.subject} is not ${LINKED})`
 				.mapWith(Boolean)
 				.as("has_other"),
 		})
@@ -116,7 +120,7 @@ function failureOf(who: Verified, row: Row, domain: Domain, user_id: number): Fa
 	if (row.has_other || (row.linked_to !== null && row.linked_to !== user_id))
 		return {
 			name: "linked_to_another",
-			error: `The account ${email} is linked to another account, here or at the provider.`,
+			error: `The account ${email} is linked to another account, here or at the provider. Unlink that one first: yours under Account, that of another member under Members.`,
 		};
 	return undefined;
 }

@@ -17,7 +17,15 @@ import type { App } from "../../env.ts";
 import { singleLine } from "../../outbound/mail.ts";
 import { LIFETIME_MS, methodOf } from "../sign_in/rules.ts";
 import { identityLinked, mailChange } from "../users/mails.ts";
-import { checkFound, type Found, find, hasOther, isIdentity, signsIn } from "./find.ts";
+import {
+	checkFound,
+	type Found,
+	find,
+	hasOther,
+	isIdentity,
+	linkedSubject,
+	signsIn,
+} from "./find.ts";
 import type { Verified } from "./shape.ts";
 
 /* From what a provider said to a link that signs in (docs/sign-on.md#how-people-sign-in). */
@@ -63,7 +71,7 @@ function linkOf(found: Found, token_hash: string) {
 	});
 }
 
-type User = NonNullable<Found["linked"]>;
+type User = Pick<NonNullable<Found["linked"]>, "id">;
 
 /** The domain that the sign-in depends on still allows it. */
 const stillSignsIn = ({ db, who }: Found, isJit = false) =>
@@ -98,7 +106,7 @@ export function identityOf(
 		checks: [
 			assertThat(
 				db,
-				sql`not exists (select 1 from ${identities} where ${isIdentity(who)}) and not ${hasOther(sql`${user_id}`, who)}`,
+				sql`${linkedSubject(sql`${connection}`, sql`${subject}`)} is null and not ${hasOther(sql`${user_id}`, who)}`,
 				"is_current",
 			),
 		],

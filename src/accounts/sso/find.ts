@@ -23,7 +23,26 @@ export const signsIn = ({ connection, domain_id, email }: Verified) =>
 			: eq(domains.id, domain_id),
 	);
 
-/** SQL condition on `identities`: the account at the provider. */
+/** The formats of NameIDs that are addresses (saml-core 8.3.2). Some providers write the second one. */
+const ADDRESSES = [
+	"urn:oasis:names:tc:SAML:1.1:nameid-format:emailAddress",
+	"urn:oasis:names:tc:SAML:2.0:nameid-format:emailAddress",
+];
+
+/** SQL condition: the subject is a NameID that is an address, so that its ASCII case means nothing. */
+const isAddress = (connection: SQL, subject: SQL) => sql`(${connection} like 'saml:%'
+	and substr(${subject}, 1, instr(${subject}, ' ') - 1) in (select value from json_each(${JSON.stringify(ADDRESSES)})))`;
+
+/**
+ * SQL for the subject of this account at the provider as `identities` has it; null if it isn't
+ * linked. Only if no link has exactly this one, it reads all links of the connection.
+ */
+export const linkedSubject = (connection: SQL, subject: SQL) => sql<string | null>`coalesce(
+	(select same.subject from identities as same where same.connection = ${connection} and same.subject = ${subject}),
+	(select same.subject from identities as same where same.connection = iif(${isAddress(connection, subject)}, ${connection}, null)
+		and same.subject = ${subject} collate nocase))`;
+
+/** SQL condition on `identities`: the account at the provider, as `find` returns it. */
 export const isIdentity = ({ connection, subject }: Verified) =>
 	and(eq(identities.connection, connection), eq(identities.subject, subject));
 
@@ -49,10 +68,15 @@ export async function find(c: Context<App>, who: Verified) {
 	const { db } = connect(c, "first-primary");
 	const { linked, accounts, domain } = await runBatch(db, {
 		linked: db
-			.select(columns)
+			.select({ ...columns, subject: identities.subject })
 			.from(identities)
 			.innerJoin(users, eq(users.id, identities.user_id))
-			.where(isIdentity(who)),
+			.where(
+				and(
+					eq(identities.connection, who.connection),
+					eq(identities.subject, linkedSubject(sql`${who.connection}`, sql`${who.subject}`)),
+				),
+			),
 		accounts: db
 			.select({ ...columns, has_other: hasOther(users.id, who).mapWith(Boolean).as("has_other") })
 			.from(users)
@@ -69,7 +93,14 @@ export async function find(c: Context<App>, who: Verified) {
 			.from(domains)
 			.where(who.domain_id === null ? signsIn(who) : eq(domains.id, who.domain_id)),
 	});
-	return { db, who, linked: linked[0], account: accounts[0], domain: domain[0] };
+	const subject = linked[0]?.subject ?? who.subject;
+	return {
+		db,
+		who: { ...who, subject },
+		linked: linked[0],
+		account: accounts[0],
+		domain: domain[0],
+	};
 }
 
 const problem = ({ who, domain }: Found, code: Problem, detail: string) =>
@@ -102,7 +133,7 @@ function checkLinkable(found: Found) {
 		throw problem(
 			found,
 			"linked_to_another",
-			`The account ${email} is linked to another account at the provider.`,
+			`The account ${email} is linked to another account at the provider. If the same person now has this one, unlink the other one under Members, or with DELETE …/members/${account.uuid}/identities/${who.connection}/.`,
 		);
 	if (account && !domain)
 		throw problem(

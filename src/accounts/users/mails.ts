@@ -128,11 +128,26 @@ export const identityLinked = ({ connection, email }: Identity): Change => ({
 	text: unlinked`From now on, the account ${addressText(email)} at ${providerOf(connection)} can sign in.`,
 });
 
+const REMOVED = unlinked`A way to sign in to your Tenantry account was removed`;
+
 export const identityRemoved = ({ connection, email }: Identity): Change => ({
 	kind: "identity",
-	subject: unlinked`A way to sign in to your Tenantry account was removed`,
+	subject: REMOVED,
 	text: unlinked`The account ${addressText(email)} at ${providerOf(connection)} is no longer linked to yours, and the sessions that it started have ended.`,
 });
+
+/** @param who has unlinked it, such as an admin */
+export const identityUnlinked = ({ connection, email }: Identity, who: MailText): Change => ({
+	kind: "identity",
+	subject: REMOVED,
+	text: unlinked`${who} has unlinked the account ${addressText(email)} at ${providerOf(connection)} from yours, and the sessions that it started have ended. If you may still sign in there, your next sign-in links an account again.`,
+});
+
+/** Who unlinks accounts. */
+export const adminOf = (organization: string) =>
+	unlinked`An admin of the organization "${organization}"`;
+export const providerOfDomain = (domain: string) => unlinked`The provider of the domain ${domain}`;
+export const OPERATOR = unlinked`The operator of this service`;
 
 const PAGES = {
 	two_factor: "/console/account",

@@ -66,6 +66,19 @@ test("the test of a SAML connection shows the claims and links the account of th
 	expect((await enforce()).body).toMatchObject({ sso_enforcement: "saml" });
 });
 
+test("the test passes if the admin is linked by the same address in another case", async () => {
+	const { home, email } = await withOwner();
+	const format = "urn:oasis:names:tc:SAML:1.1:nameid-format:emailAddress";
+	await db.insert(identities).values({
+		...{ connection: `saml:${home.id}`, user_id: home.owner.id, email },
+		subject: `${format} ADA-7`,
+	});
+	const named = { nameIdentifierFormat: format };
+	const location = await throughSamlp(home, named, { email, query: await plan(home) });
+	expect(await resultOf(home, location)).toMatchObject({ success: true, is_linked: true });
+	expect(await linksOf(home)).toHaveLength(1);
+});
+
 test.each([
 	["a stranger signed the response", "invalid_response", {}, "two"],
 	[

@@ -2,6 +2,7 @@ import { env } from "cloudflare:workers";
 import { eq } from "drizzle-orm";
 import { v7 } from "uuid";
 import { describe, expect, test } from "vitest";
+import { identities } from "../../../src/db/schema/identities.ts";
 import { members } from "../../../src/db/schema/members.ts";
 import { users } from "../../../src/db/schema/users.ts";
 import { exhaust } from "../../support/time.ts";
@@ -237,6 +238,71 @@ describe("later sign-ins", () => {
 		await db.update(users).set({ is_active: false }).where(eq(users.id, user.id));
 		expect(await finish(home, ada)).toEqual(problem("account_deactivated"));
 		expect(await linksOf(user)).toHaveLength(1);
+	});
+});
+
+describe("a subject", () => {
+	const FORMAT = "urn:oasis:names:tc:SAML:1.1:nameid-format:emailAddress";
+	const PERSISTENT = "urn:oasis:names:tc:SAML:2.0:nameid-format:persistent";
+
+	/** Signs in twice, the second time with another address, so that only the subject tells who it is. */
+	async function twice(sso: "saml" | "oidc", before: string, after: string) {
+		const home = await withDomain();
+		const user = await home.colleague();
+		const ada = who(home, { connection: `${sso}:${home.domain_id}`, subject: before });
+		await finish(home, ada);
+		const again = { ...ada, subject: after, email: `countess@${home.domain}` };
+		const result = await finish(home, again);
+		const links = await identitiesOf(user);
+		return { result, used: links.map(({ last_used_at }) => last_used_at !== null) };
+	}
+
+	test.each<["saml" | "oidc", string, string]>([
+		["saml", `${FORMAT} Ada@Example.com`, `${FORMAT} ada@example.com`],
+		["saml", `${FORMAT} ada@example.com`, `${FORMAT} ADA@example.COM`],
+		["saml", `${FORMAT} Ada@example.com`, `${FORMAT} adA@example.com`],
+	])("of %s is the same without regard to case: %s and %s", async (...pair) => {
+		expect(await twice(...pair)).toMatchObject({ result: { token }, used: [true] });
+	});
+
+	test.each<["saml" | "oidc", string, string]>([
+		["saml", `${PERSISTENT} Ada`, `${PERSISTENT} ada`],
+		["saml", `${FORMAT} ada@example.com`, `${PERSISTENT} ada@example.com`],
+		["saml", `${FORMAT} \u212aa@example.com`, `${FORMAT} ka@example.com`],
+		["oidc", "Ada@example.com", "ada@example.com"],
+		["oidc", `${FORMAT} Ada`, `${FORMAT} ada`],
+	])("of %s is another one: %s and %s", async (...pair) => {
+		expect(await twice(...pair)).toMatchObject({ result: { problem: "no_account" } });
+	});
+
+	test("is first the one in the same case, if two accounts were linked before", async () => {
+		const home = await withDomain();
+		const [ada, bob] = [await home.colleague("ada"), await home.colleague("bob")];
+		const connection = `saml:${home.domain_id}`;
+		const row = { connection, email: "" };
+		await db.insert(identities).values([
+			{ ...row, subject: `${FORMAT} A@example.com`, user_id: ada.id },
+			{ ...row, subject: `${FORMAT} a@example.com`, user_id: bob.id },
+		]);
+		for (const [subject, user] of [
+			["A@example.com", ada],
+			["a@example.com", bob],
+		] as const) {
+			await finish(home, who(home, { connection, subject: `${FORMAT} ${subject}` }));
+			expect(await linksOf(user)).toHaveLength(1);
+		}
+	});
+
+	test("that is an address is linked once, in whatever case parallel sign-ins have it", async () => {
+		const home = await withDomain({ jit_provisioning_enabled: true });
+		const ada = who(home, { connection: `saml:${home.domain_id}` });
+		const all = await Promise.all(
+			["Ada@x", "ada@x", "ADA@x", "adA@x"].map((name) =>
+				finish(home, { ...ada, subject: `${FORMAT} ${name}` }),
+			),
+		);
+		for (const each of all) expect(each).toMatchObject({ token });
+		expect(await identitiesOf(await userWith(ada.email))).toHaveLength(1);
 	});
 });
 

@@ -12,7 +12,7 @@ const WORDS: Record<string, string> = {
 	invalid_response:
 		"The provider's response couldn't be checked. Try again. If that doesn't help, tell your admin.",
 	linked_to_another:
-		"Your account here is linked to another account at the provider. Sign in there with that one, or ask your admin.",
+		"Your account here is linked to another account at the provider, perhaps an earlier one of yours. Sign in there with that one. If you no longer have it, ask an admin of your organization to unlink it under Members, then try again.",
 	no_account: "There is no account with your email address. Ask your admin for an invite.",
 	not_configured: "This provider isn't set up. Sign in in another way, or tell your admin.",
 	not_started_here:

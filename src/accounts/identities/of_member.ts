@@ -1,0 +1,90 @@
+import { and, eq, type SQL, sql } from "drizzle-orm";
+import { readPageIn } from "../../access/pages.ts";
+import { retry } from "../../access/retry.ts";
+import type { Tenant } from "../../access/tenant.ts";
+import { userWith } from "../../access/visible.ts";
+import { assertThat } from "../../db/assertion.ts";
+import { countWhere } from "../../db/list.ts";
+import { domains } from "../../db/schema/domains.ts";
+import { identities } from "../../db/schema/identities.ts";
+import { members } from "../../db/schema/members.ts";
+import { organizations } from "../../db/schema/organizations.ts";
+import { isPerson, users } from "../../db/schema/users.ts";
+import { forbidden, orNotFound } from "../../http/errors.ts";
+import type { Page } from "../../http/page.ts";
+import { adminOf, identityUnlinked, mailChange } from "../users/mails.ts";
+import { evictSessions, isThrough, selectLinks, unlinking } from "./links.ts";
+import { select, toIdentity } from "./queries.ts";
+
+const idOf = ({ key }: Tenant, uuid: string): SQL<number> =>
+	uuid === "@me" ? sql`${key.user_id}` : userWith(users.uuid, uuid.toLowerCase());
+
+/** SQL condition on `identities`: a link of the user through a domain of the organization. */
+export const isHere = (tenant: Tenant, uuid: string) =>
+	and(
+		eq(identities.user_id, idOf(tenant, uuid)),
+		isThrough(eq(domains.organization_id, tenant.organization)),
+	);
+
+/** Selects a member, or somebody who isn't one (any more), but still has links. */
+function selectPerson(tenant: Tenant, uuid: string) {
+	const isMember = and(
+		eq(members.organization_id, tenant.organization),
+		eq(members.user_id, users.id),
+	);
+	return tenant.db
+		.select({
+			id: users.id,
+			level: sql<number | null>`${members.level}`.as("member_level"),
+			organization_name: organizations.name,
+		})
+		.from(users)
+		.innerJoin(organizations, eq(organizations.id, tenant.organization))
+		.leftJoin(members, isMember)
+		.where(
+			and(
+				eq(users.id, idOf(tenant, uuid)),
+				isPerson,
+				sql`(${members.id} is not null or exists (
+					select 1 from ${identities} where ${isHere(tenant, uuid)}))`,
+			),
+		);
+}
+
+export const list = (tenant: Tenant, uuid: string, page: Page) =>
+	readPageIn(tenant, page, selectPerson(tenant, uuid), {
+		select: () => select(tenant),
+		where: isHere(tenant, uuid),
+		total: countWhere(identities, isHere(tenant, uuid)),
+		by: [identities.connection],
+		keys: ({ id }) => [id],
+		order: "asc",
+		to: toIdentity,
+	});
+
+/** Ends a link. Throws 403 if the level of the member is above the caller's. */
+export const remove = (tenant: Tenant, uuid: string, connection: string) =>
+	retry(async () => {
+		const { db, env } = tenant;
+		const where = and(isHere(tenant, uuid), eq(identities.connection, connection.toLowerCase()));
+		const [[found], links] = await tenant.read(selectPerson(tenant, uuid), selectLinks(db, where));
+		const { id, level, organization_name } = orNotFound(found);
+		const { level: own } = tenant.caller;
+		if ((level ?? 0) > own)
+			throw forbidden("You can only edit others with level lower or equal to you.");
+		const link = orNotFound(links[0]);
+		const { checks, ...parts } = unlinking(db, where, links);
+		const isAbove = and(
+			eq(members.organization_id, tenant.organization),
+			eq(members.user_id, id),
+			sql`${members.level} > ${own}`,
+		);
+		const isStillBelow = sql`not exists (select 1 from ${members} where ${isAbove})`;
+		await tenant.write({
+			...parts,
+			checks: [...checks, assertThat(db, isStillBelow, "is_current")],
+		});
+		await evictSessions(env, links);
+		const change = identityUnlinked(link, adminOf(organization_name));
+		tenant.later(() => mailChange(env, id, change, null));
+	});
