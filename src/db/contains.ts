@@ -61,20 +61,25 @@ const literal = (text: string) =>
 	sql.raw(`char(${Array.from(text, (letter) => letter.codePointAt(0)).join(", ")})`);
 
 /** Returns the folded needle in each spelling: accents as part of letters (NFC) or not (NFD). */
-export const spellingsOf = (needle: string) => [
+const spellingsOf = (needle: string) => [
 	...new Set([needle, needle.normalize("NFC"), needle.normalize("NFD")].map(fold)),
 ];
 
-/** SQL for the positions of `needle` in `text`, in each spelling; 0 where it isn't in it. */
-function positions(text: SQL | Column, needle: string): SQL[] {
+/** SQL condition: `test` is true for the folded text and `needle`, in one of its spellings. */
+function anySpelling(
+	text: SQL | Column,
+	needle: string,
+	test: (haystack: SQL, folded: string) => SQL,
+): SQL {
 	const isAscii = sql`octet_length(${text}) = length(${text})`;
-	return spellingsOf(needle).map((folded) => {
+	const conditions = spellingsOf(needle).map((folded) => {
 		const haystack = replacements(folded).reduce(
 			(inner, [letter, to]) => sql`replace(${inner}, ${literal(letter)}, ${literal(to)})`,
 			sql`lower(${text})`,
 		);
-		return sql`instr(iif(${isAscii}, lower(${text}), ${haystack}), ${folded})`;
+		return test(sql`iif(${isAscii}, lower(${text}), ${haystack})`, folded);
 	});
+	return sql`(${sql.join(conditions, sql` or `)})`;
 }
 
 /**
@@ -83,20 +88,22 @@ function positions(text: SQL | Column, needle: string): SQL[] {
  * by one. (In a log of ASCII, 50 such letters would take 20 times as long.)
  */
 export const contains = (text: SQL | Column, needle: string): SQL =>
-	sql`(${sql.join(
-		positions(text, needle).map((position) => sql`${position} > 0`),
-		sql` or `,
-	)})`;
+	anySpelling(text, needle, (haystack, folded) => sql`instr(${haystack}, ${folded}) > 0`);
 
 /** SQL condition: `text` begins with `needle`, ignoring case like `contains`. */
 export const startsWith = (text: SQL | Column, needle: string): SQL =>
-	sql`(${sql.join(
-		positions(text, needle).map((position) => sql`${position} = 1`),
-		sql` or `,
-	)})`;
+	anySpelling(text, needle, (haystack, folded) => sql`instr(${haystack}, ${folded}) = 1`);
+
+/** SQL condition: `text` ends with `needle`, ignoring case like `contains`. */
+export const endsWith = (text: SQL | Column, needle: string): SQL =>
+	anySpelling(text, needle, (haystack, folded) => {
+		const length = Array.from(folded).length;
+		// `substr` with 0 would be the whole text.
+		return length === 0
+			? sql`${text} is not null`
+			: sql`substr(${haystack}, ${sql.raw(`-${length}`)}) = ${folded}`;
+	});
 
 /** SQL condition: `text` is `other`, ignoring case like `contains`. */
-export function equals(text: SQL | Column, other: string): SQL {
-	const lengths = spellingsOf(other).map((spelling) => Array.from(spelling).length);
-	return sql`(${startsWith(text, other)} and length(${text}) in ${lengths})`;
-}
+export const equals = (text: SQL | Column, other: string): SQL =>
+	anySpelling(text, other, (haystack, folded) => sql`${haystack} = ${folded}`);

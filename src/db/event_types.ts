@@ -3,7 +3,7 @@ export const ACTIVITIES = {
 	Organization: ["created", "updated", "deleted"],
 	Project: ["created", "updated", "deleted"],
 	ProjectMember: ["created", "deleted"],
-	Member: ["created", "updated", "deleted"],
+	Member: ["created", "updated", "removal_rejected", "deleted"],
 	Invite: ["created", "accepted", "deleted"],
 	Domain: ["created", "updated", "verified", "unverified", "enforcement_lifted", "deleted"],
 	ScimToken: ["created", "deleted"],

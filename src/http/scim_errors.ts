@@ -9,7 +9,7 @@ import { formatted } from "./json.ts";
 export const SCIM_TYPE = { "Content-Type": "application/scim+json" };
 
 /** The codes of errors whose status isn't enough for a provider (RFC 7644, table 9). */
-type ScimType =
+export type ScimType =
 	| "invalidFilter"
 	| "invalidPath"
 	| "invalidSyntax"

@@ -2,10 +2,12 @@
 import { env, exports } from "cloudflare:workers";
 import { eq } from "drizzle-orm";
 import { v7 } from "uuid";
+import { expect } from "vitest";
 import { organizationId } from "../../src/db/organization_ids.ts";
 import { domains } from "../../src/db/schema/domains.ts";
 import { members } from "../../src/db/schema/members.ts";
 import { users } from "../../src/db/schema/users.ts";
+import { eventually } from "./time.ts";
 import { db, keyFor, world } from "./world.ts";
 
 type Home = Awaited<ReturnType<typeof world>>;
@@ -119,6 +121,23 @@ export async function provisioned(home?: Home) {
 		grant,
 	};
 }
+
+type Provisioned = Awaited<ReturnType<typeof provisioned>>;
+
+/** Returns what the log says that requests to these paths have ignored. */
+export const ignoredAt = ({ here, at }: Pick<Provisioned, "here" | "at">, paths: string[]) =>
+	eventually(async () => {
+		const { results } = (await here("GET", `${at}/requests?limit=100`)).body;
+		return paths.map((path) => {
+			const [request] = results.filter((each: { path: string }) => each.path === path);
+			expect(request).toBeDefined();
+			return request.ignored;
+		});
+	});
+
+/** Returns the beginnings of texts, as long as those that are expected. */
+export const startsOf = (texts: string[], expected: readonly string[]) =>
+	texts.toSorted().map((text, i) => text.slice(0, expected[i]?.length));
 
 export const USER = "urn:ietf:params:scim:schemas:core:2.0:User";
 export const GROUP = "urn:ietf:params:scim:schemas:core:2.0:Group";

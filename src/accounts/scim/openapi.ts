@@ -95,5 +95,7 @@ describe(ScimRequest, {
 	request:
 		"The body of the request as JSON, without secrets, at most 4,000 characters; null if it had none.",
 	response: "The body of the response, in the same way.",
+	ignored:
+		"What of a successful request wasn't carried out, and why: at most 50 texts, each with the name of the attribute or the path. Empty if all was.",
 	created_at: "When the request was made.",
 });

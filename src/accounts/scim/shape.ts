@@ -52,6 +52,7 @@ export const ScimRequest = z
 		status: z.int(),
 		request: z.string().nullable(),
 		response: z.string().nullable(),
+		ignored: z.array(z.string()),
 		created_at: timestamp(),
 	})
 	.meta({ id: "ScimRequest" });

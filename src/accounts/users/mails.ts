@@ -20,7 +20,7 @@ import { providerOf } from "../sign_in/rules.ts";
 /** A change of an account. */
 export type Change = {
 	/** Changes of one kind share a limit. */
-	kind: "two_factor" | "key" | "app" | "identity";
+	kind: "two_factor" | "key" | "app" | "identity" | "address";
 	subject: MailText;
 	/** What the change means. */
 	text: MailText;
@@ -143,28 +143,35 @@ export const identityUnlinked = ({ connection, email }: Identity, who: MailText)
 	text: unlinked`${who} has unlinked the account ${addressText(email)} at ${providerOf(connection)} from yours, and the sessions that it started have ended. If you may still sign in there, your next sign-in links an account again.`,
 });
 
-/** Who unlinks accounts. */
+/** Who changes accounts, besides their users. */
 export const adminOf = (organization: string) =>
 	unlinked`An admin of the organization "${organization}"`;
 export const providerOfDomain = (domain: string) => unlinked`The provider of the domain ${domain}`;
 export const OPERATOR = unlinked`The operator of this service`;
+
+export const addressChanged = (before: string, after: string, who: MailText): Change => ({
+	kind: "address",
+	subject: unlinked`The email address of your Tenantry account was changed`,
+	text: unlinked`${who} has changed it from ${addressText(before)} to ${addressText(after)}. Mails about your account and links to sign in now go to the new address. You sign in through your provider as before.`,
+});
 
 const PAGES = {
 	two_factor: "/console/account",
 	key: "/console/keys",
 	app: "/console/account",
 	identity: "/console/account",
+	address: "/console/account",
 };
 
 /**
  * Mails a user about a change of their account, if they have proved their address: others might get
- * mails about an account that isn't theirs. A user gets at most ten mails of a kind a minute.
+ * mails about an account that isn't theirs.
  * @param address the IP address of the request; undefined if it is unknown, null if there was none
  */
 export async function mailChange(
 	env: Env,
 	user_id: number,
-	{ kind, subject, text }: Change,
+	change: Change,
 	address: string | undefined | null,
 ) {
 	if (!configured(env)) return;
@@ -172,22 +179,40 @@ export async function mailChange(
 		.select({ email: users.email, first_name: users.first_name })
 		.from(users)
 		.where(and(eq(users.id, user_id), isActivePerson, eq(users.is_email_verified, true)));
-	if (!user) return;
+	if (user) await mailAt(env, { ...user, user_id, emails: [user.email], address }, change);
+}
+
+type Recipient = {
+	user_id: number;
+	first_name: string;
+	emails: string[];
+	/** As in `mailChange`. */
+	address: string | undefined | null;
+};
+
+/** Mails a user at these addresses. A user gets at most ten mails of a kind a minute. */
+export async function mailAt(
+	env: Env,
+	{ user_id, first_name, emails, address }: Recipient,
+	{ kind, subject, text }: Change,
+) {
+	if (!configured(env)) return;
 	const { success } = await env.SIGN_INS.limit({ key: `${kind} of ${user_id}` });
 	if (!success) return;
 	const from =
 		address === null ? "" : unlinked`, from the IP address ${trusted(address ?? "(unknown)")}`;
-	await send(env, {
-		to: user.email,
-		subject,
-		paragraphs: [
-			greeting(user.first_name),
-			unlinked`${subject}, at ${trusted(now())}${from}.`,
-			text,
-			unlinked`If this was you, you don't have to do anything. If not, end the access of keys and apps that you don't know, and tell the admins of your organization.`,
-		],
-		link: { label: "Check your account", url: linkTo(env.APP_URL, PAGES[kind]) },
-	});
+	for (const to of emails)
+		await send(env, {
+			to,
+			subject,
+			paragraphs: [
+				greeting(first_name),
+				unlinked`${subject}, at ${trusted(now())}${from}.`,
+				text,
+				unlinked`If this was you, you don't have to do anything. If not, end the access of keys and apps that you don't know, and tell the admins of your organization.`,
+			],
+			link: { label: "Check your account", url: linkTo(env.APP_URL, PAGES[kind]) },
+		});
 }
 
 /** Mails the caller about a change of their own account, after the response. */

@@ -12,6 +12,7 @@ export const TYPE_WORDS: Record<EventType, string> = {
 	"project_member.deleted": "Project access removed",
 	"member.created": "Member added",
 	"member.updated": "Member level changed",
+	"member.removal_rejected": "Removal of an owner rejected",
 	"member.deleted": "Member removed",
 	"invite.created": "Invite sent",
 	"invite.accepted": "Invite accepted",

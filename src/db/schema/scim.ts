@@ -103,6 +103,8 @@ export const scimRequests = sqliteTable(
 		request: text(),
 		response: text(),
 		created_at: created_at(),
+		/** What of the request wasn't carried out, and why. */
+		ignored: list<string>(),
 	},
 	(t) => [primaryKey({ columns: [t.domain_id, t.id] })],
 );

@@ -5,7 +5,7 @@ import { activityLog } from "../../../src/db/schema/activity_log.ts";
 import { members } from "../../../src/db/schema/members.ts";
 import { projectMembers } from "../../../src/db/schema/project_members.ts";
 import { scimGroups, scimUsers } from "../../../src/db/schema/scim.ts";
-import { ERROR, GROUP, provisioned } from "../../support/scim.ts";
+import { ERROR, GROUP, ignoredAt, provisioned, startsOf } from "../../support/scim.ts";
 import { cost, db, join } from "../../support/world.ts";
 
 const log = (organization_id: number) =>
@@ -275,9 +275,9 @@ test("a change of a large group is two round trips, and takes 2,000 members", as
 	const ada = await home.add();
 	const group = await home.group("Team", [ada.id]);
 	await home.grant(group.id, { level: 8 });
-	const members = Array.from({ length: 2_001 }, () => ({ value: crypto.randomUUID() }));
+	const others = Array.from({ length: 2_000 }, () => ({ value: crypto.randomUUID() }));
 	const { status, body } = await home.scim("PUT", `/Groups/${group.id}`, {
-		body: { displayName: "Team", members },
+		body: { displayName: "Team", members: [{ value: ada.id }, ...others] },
 	});
 	expect([status, body.scimType]).toEqual([400, "tooMany"]);
 	const renamed = await home.patch(`/Groups/${group.id}`, {
@@ -299,8 +299,152 @@ test("a domain has at most 1,000 groups, also if two are created at once", async
 	}));
 	for (let i = 0; i < rows.length; i += 16)
 		await db.insert(scimGroups).values(rows.slice(i, i + 16));
-	const create = () => home.scim("POST", "/Groups", { body: { displayName: "Another" } });
-	const results = await Promise.all([create(), create()]);
+	const create = (displayName: string) => home.scim("POST", "/Groups", { body: { displayName } });
+	const results = await Promise.all([create("One more"), create("Another")]);
 	expect(results.map(({ status }) => status).sort()).toEqual([201, 409]);
 	expect(results.find(({ status }) => status === 409)?.body.schemas).toEqual([ERROR]);
+});
+
+test("a name belongs to one group of a domain, in any case, also if two are created or renamed at once", async () => {
+	const [home, other] = [await provisioned(), await provisioned()];
+	const create = (displayName: string, { scim } = home) =>
+		scim("POST", "/Groups", { body: { displayName } });
+	const results = await Promise.all(Array.from({ length: 5 }, () => create("Größe")));
+	expect(results.map(({ status, body }) => body.scimType ?? status).sort()).toEqual([
+		201,
+		...Array(4).fill("uniqueness"),
+	]);
+	expect((await create("GRÖSSE")).status).toBe(409);
+	expect((await create("Größe", other)).status).toBe(201);
+	const group = await home.group("Team");
+	const path = `/Groups/${group.id}`;
+	const ada = await home.add();
+	const rename = { op: "replace", path: "displayName", value: "größe" };
+	const added = { op: "add", path: "members", value: [{ value: ada.id }] };
+	for (const send of [
+		() => home.patch(path, rename),
+		() => home.patch(path, added, rename),
+		() => home.scim("PUT", path, { body: { displayName: "Größe" } }),
+	]) {
+		const { status, body } = await send();
+		expect([status, body.scimType]).toEqual([409, "uniqueness"]);
+	}
+	const { body } = await home.scim("GET", path);
+	expect([body.displayName, body.members]).toEqual(["Team", []]);
+	// In another case, it is still its own name.
+	expect((await home.patch(path, { ...rename, value: "TEAM" })).body.displayName).toBe("TEAM");
+	const long = await create("x".repeat(300));
+	expect([long.status, long.body.displayName]).toEqual([201, "x".repeat(255)]);
+	expect((await create("x".repeat(256))).status).toBe(409);
+});
+
+const add = (value: unknown) => ({ op: "add", path: "members", value });
+const remove = (id: string) => ({ op: "Remove", path: `members[value eq "${id}"]` });
+const rename = (value: unknown) => ({ op: "replace", path: "displayName", value });
+
+/** A PATCH in which Ada leaves a group, or a PUT: what it holds besides, and what the log names. */
+const LEAVING: [string, (ada: string, bob: string) => object, string[]][] = [
+	[
+		"an unknown member",
+		(ada) => ({ Operations: [add([{ value: "x" }]), remove(ada)] }),
+		["members: This"],
+	],
+	["a new member", (ada, bob) => ({ Operations: [add([{ value: bob }]), remove(ada)] }), []],
+	[
+		"a name that is taken",
+		(ada) => ({ Operations: [remove(ada), rename("Others")] }),
+		["displayName: There"],
+	],
+	["no name", (ada) => ({ Operations: [remove(ada), rename("")] }), ["displayName: This"]],
+	[
+		"other operations",
+		(ada) => ({ Operations: [{ op: "move" }, add(5), add([{}]), remove(ada)] }),
+		["Operations.0.op", "members: An item", "members: An item"],
+	],
+	["no attributes", () => ({}), ["displayName: This"]],
+	[
+		"unknown members",
+		() => ({ members: [{ value: "x" }] }),
+		["displayName: This", "members: This"],
+	],
+	[
+		"too many members",
+		() => ({ members: Array.from({ length: 2_001 }, (_, i) => ({ value: `${i}` })) }),
+		["displayName: This", "members: A group", "members: This"],
+	],
+];
+
+test("whoever leaves a group loses what it gave, whatever else the request holds", async () => {
+	const home = await provisioned();
+	await home.group("Others");
+	const bob = await home.employee();
+	const paths: string[] = [];
+	for (const [what, bodyOf] of LEAVING) {
+		const ada = await home.employee();
+		const group = await home.group(what, [ada.uuid]);
+		await home.grant(group.id, { level: 8 });
+		const path = `/Groups/${group.id}`;
+		paths.push(path);
+		const body = bodyOf(ada.uuid, bob.uuid);
+		const response = await home.scim("Operations" in body ? "PATCH" : "PUT", path, { body });
+		const { level } = await home.member(ada.email);
+		expect([what, response.status, response.body.displayName, level]).toEqual([what, 200, what, 1]);
+	}
+	expect((await home.member(bob.email)).level).toBe(8);
+	const ignored = await ignoredAt(home, paths);
+	for (const [i, [what, , expected]] of LEAVING.entries())
+		expect([what, startsOf(ignored[i], expected)]).toEqual([what, expected]);
+});
+
+test("a PATCH removes members as Okta and the standard name them, and takes thousands of operations", async () => {
+	const home = await provisioned();
+	const people = await Promise.all(Array.from({ length: 6 }, () => home.add()));
+	const ids: string[] = people.map(({ id }) => id);
+	const group = await home.group("Team", ids);
+	const left = async (...operations: object[]) => {
+		const { status, body } = await home.patch(`/Groups/${group.id}`, ...operations);
+		expect(status).toBe(200);
+		return body.members.map(({ value }: { value: string }) => ids.indexOf(value)).sort();
+	};
+	const [a, b, c, d, e] = ids;
+	const at = (...values: (string | undefined)[]) =>
+		values.map((value) => `value eq "${value?.toUpperCase()}"`).join(" or ");
+	expect(await left({ op: "remove", path: `members[${at(a, b)}]` })).toEqual([2, 3, 4, 5]);
+	expect(await left({ op: "remove", path: `members[(${at(c)})].value` })).toEqual([3, 4, 5]);
+	expect(await left({ op: "remove", path: "members.value", value: d })).toEqual([4, 5]);
+	expect(await left({ op: "add", path: "members.value", value: [a, b] })).toEqual([0, 1, 4, 5]);
+	const others = Array.from({ length: 5_000 }, () => crypto.randomUUID());
+	expect(
+		await left(
+			...others.map((id) => ({ op: "remove", path: `members[value eq "${id}"]` })),
+			{ op: "remove", path: "members", value: others.slice(0, 1_000).map((value) => ({ value })) },
+			{ op: "remove", path: `members[${at(...others.slice(0, 3_000), e, b)}]` },
+		),
+	).toEqual([0, 5]);
+	for (const path of ['members[display eq "x"]', 'members[value ne "x"]', "members[value]"]) {
+		const { status, body } = await home.patch(`/Groups/${group.id}`, { op: "remove", path });
+		expect([status, body.scimType]).toEqual([400, "invalidPath"]);
+	}
+	expect(await left({ op: "Remove", path: "members", value: null })).toEqual([]);
+});
+
+test("groups are found by their members, names and times", async () => {
+	const home = await provisioned();
+	const [ada, bob] = [await home.add(), await home.add()];
+	await home.group("Both", [ada.id, bob.id]);
+	await home.group("One", [ada.id]);
+	const empty = await home.group("None", [], { externalId: "g" });
+	for (const [filter, expected] of [
+		[`members eq "${bob.id.toUpperCase()}"`, ["Both"]],
+		[`not (members.value eq "${bob.id}")`, ["One", "None"]],
+		[`members[value eq "${bob.id}"]`, ["Both"]],
+		['members pr and displayName ne "both"', ["One"]],
+		["externalId pr", ["None"]],
+		[`meta.created lt "${empty.meta.created}"`, ["Both", "One"]],
+		['displayName ew "E"', ["One", "None"]],
+	] as const) {
+		const { body } = await home.scim("GET", `/Groups?filter=${encodeURIComponent(filter)}`);
+		const found = body.Resources.map(({ displayName }: { displayName: string }) => displayName);
+		expect([filter, found]).toEqual([filter, expected]);
+	}
 });

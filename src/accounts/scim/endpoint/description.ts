@@ -86,9 +86,8 @@ const GROUP = [
 ];
 
 const USER = [
-	attribute("userName", "The email address, which is in the domain. It can't change.", {
+	attribute("userName", "The email address, which is in the domain", {
 		required: true,
-		mutability: "immutable",
 		uniqueness: "server",
 	}),
 	attribute("name", "The parts of the name", { type: "complex", subAttributes: NAME }),
@@ -133,7 +132,7 @@ const schema = (url: string, name: string, description: string, attributes: obje
 export const schemas = (url: string) => [
 	schema(url, "User", "A person of the domain", USER),
 	schema(url, "Group", "A group of people", [
-		attribute("displayName", "The name of the group", { required: true }),
+		attribute("displayName", "The name of the group", { required: true, uniqueness: "server" }),
 		attribute("members", "The people in the group", {
 			type: "complex",
 			multiValued: true,

@@ -1,4 +1,4 @@
-import { and, eq, sql } from "drizzle-orm";
+import { and, eq, type SQL, sql } from "drizzle-orm";
 import type { Context } from "hono";
 import { v7 } from "uuid";
 import * as z from "zod";
@@ -6,25 +6,41 @@ import { retry } from "../../../access/retry.ts";
 import { assertThat } from "../../../db/assertion.ts";
 import { changes as changesOf } from "../../../db/changes.ts";
 import { inList, insertEach } from "../../../db/client.ts";
+import { equals } from "../../../db/contains.ts";
 import { now } from "../../../db/now.ts";
 import { scimGroupMembers, scimGroups } from "../../../db/schema/scim.ts";
+import { users } from "../../../db/schema/users.ts";
 import type { App } from "../../../env.ts";
 import { orNotFound } from "../../../http/errors.ts";
 import { rawText } from "../../../http/fields.ts";
-import { ScimError } from "../../../http/scim_errors.ts";
 import { lazy } from "../../../lib/lazy.ts";
 import * as people from "../people.ts";
 import type { Directory } from "./directory.ts";
-import { type Attributes, ofExactText, ofId, ofText, toCondition } from "./filter.ts";
-import { apply, type Operation, readOperations } from "./patch.ts";
+import {
+	type Attribute,
+	type Attributes,
+	ofExactText,
+	ofId,
+	ofMoment,
+	ofText,
+	toCondition,
+} from "./filter.ts";
+import { apply, readPatch } from "./patch.ts";
+import { type Effect, type Problem, settle } from "./problems.ts";
 import {
 	canonical,
 	checkMatch,
+	idsIn,
+	MAX_TEXT_LENGTH,
 	type Names,
 	optionalText,
 	type pageOf,
-	parseAs,
+	quoted,
 	type Resource,
+	take,
+	takeShown,
+	unknownIn,
+	untilWritten,
 	versioned,
 } from "./resource.ts";
 
@@ -35,16 +51,37 @@ const NAMES: Names = { displayName: [], externalId: [], members: ["value"] };
 export const MAX_MEMBERS = 2_000;
 const MAX_GROUPS = 1_000;
 
-const body = lazy(() =>
-	z.object({
-		displayName: rawText(255).min(1),
-		externalId: optionalText(),
-		members: z
-			.array(z.object({ value: z.string().toLowerCase() }))
-			.nullish()
-			.transform((list) => [...new Set((list ?? []).map(({ value }) => value))]),
-	}),
-);
+const values = lazy(() => ({
+	displayName: rawText(MAX_TEXT_LENGTH).min(1),
+	externalId: optionalText(),
+}));
+
+/** The attributes of a group. */
+type Body = {
+	displayName: string;
+	externalId: string | null | undefined;
+	/** The ids of the members. */
+	members: Set<string>;
+};
+
+/** What a new group is before the request. */
+const NOTHING: Body = { displayName: "", externalId: null, members: new Set() };
+
+/** Reads the attributes of a group. Those that aren't valid stay as they were before. */
+function readAttributes(sent: Record<string, unknown>, before: Body, problems: Problem[]): Body {
+	const { displayName, externalId } = values();
+	const name =
+		typeof sent.displayName === "string"
+			? takeShown(["displayName", sent.displayName], "", problems)
+			: sent.displayName;
+	const members = sent.members ?? [];
+	return {
+		displayName: take(["displayName", name], displayName, before.displayName, problems),
+		externalId: take(["externalId", sent.externalId], externalId, before.externalId, problems),
+		members:
+			(members instanceof Set ? members : idsIn("members", members, problems)) ?? before.members,
+	};
+}
 
 /** SQL for JSON of the members. (Drizzle would leave out the name of the only table.) */
 const membersOf = ({ domain_id }: Directory) => sql<string>`(
@@ -91,16 +128,27 @@ const toResource = (directory: Directory, row: Row): Promise<Resource> =>
 		},
 	});
 
-const hasMember = (uuid: string) => sql`exists (
-	select 1 from scim_group_members as gm join users as u on u.id = gm.user_id
-	where gm.domain_id = ${scimGroups.domain_id} and gm.group_id = ${scimGroups.id} and u.uuid = ${uuid})`;
+/** SQL condition: a member's id matches. */
+const hasMember = (condition: SQL) => sql`exists (
+	select 1 from scim_group_members as gm join users on users.id = gm.user_id
+	where gm.domain_id = ${scimGroups.domain_id} and gm.group_id = ${scimGroups.id} and ${condition})`;
+
+const ofMembers: Attribute = {
+	isPresent: hasMember(sql`true`),
+	compare: (op, value) => {
+		const condition = ofId(users.uuid).compare(op, value);
+		return condition && hasMember(condition);
+	},
+};
 
 const attributes: Attributes = {
-	id: ofId((id) => eq(scimGroups.id, id)),
+	id: ofId(scimGroups.id),
 	displayname: ofText(scimGroups.display_name),
 	externalid: ofExactText(scimGroups.external_id),
-	members: ofId(hasMember),
-	"members.value": ofId(hasMember),
+	members: ofMembers,
+	"members.value": ofMembers,
+	"meta.created": ofMoment(scimGroups.created_at),
+	"meta.lastmodified": ofMoment(scimGroups.updated_at),
 };
 
 /** Lists groups by their age. Returns the page, and their number. */
@@ -152,18 +200,47 @@ const selectNamed = (directory: Directory, uuids: string[]) =>
 		.from(sql`users as u`)
 		.where(sql`u.id in (${idsOf(directory, uuids)})`);
 
-/** Returns the ids of members. Throws 400 for those that don't exist. */
-function toIds(uuids: string[], found: { id: number; uuid: string }[]) {
-	if (uuids.length > MAX_MEMBERS)
-		throw new ScimError(400, "tooMany", `A group can have ${MAX_MEMBERS} members.`);
-	const ids = new Map(found.map(({ id, uuid }) => [uuid, id]));
-	return uuids.map((uuid) => {
-		const id = ids.get(uuid);
-		if (id === undefined)
-			throw new ScimError(400, "invalidValue", `members: this directory has no user ${uuid}.`);
-		return id;
-	});
+/** How many unknown members a message names. */
+const MAX_NAMED = 10;
+
+/** Returns the ids of new members, none if they are too many. Unknown users can't be any. */
+function toIds(
+	uuids: Set<string>,
+	known: { id: number; uuid: string }[],
+	room: number,
+	problems: Problem[],
+) {
+	const ids = new Map(known.map(({ id, uuid }) => [uuid, id]));
+	const unknown = [...uuids].filter((uuid) => !ids.has(uuid));
+	if (unknown.length > 0) {
+		const named = unknown.slice(0, MAX_NAMED).map(quoted).join(", ");
+		const more = unknown.length > MAX_NAMED ? ` and ${unknown.length - MAX_NAMED} others` : "";
+		const detail = `members: This directory has no user ${named}${more}.`;
+		problems.push({ rejects: "value", detail });
+	}
+	if (uuids.size <= room) return [...uuids].flatMap((uuid) => ids.get(uuid) ?? []);
+	const detail = `members: A group can have ${MAX_MEMBERS} members.`;
+	problems.unshift({ rejects: "value", scim_type: "tooMany", detail });
+	return [];
 }
+
+/** SQL condition: the domain has another group with the name. */
+const isTaken = ({ domain_id }: Directory, name: string, id = "") => sql`exists (
+	select 1 from ${scimGroups} where ${scimGroups.domain_id} = ${domain_id}
+		and ${scimGroups.id} <> ${id.toLowerCase()} and ${equals(scimGroups.display_name, name)})`;
+
+/** Selects whether a name is taken. */
+const selectTaken = (directory: Directory, name: string, id?: string) =>
+	directory.db
+		.select({ is_taken: isTaken(directory, name, id).mapWith(Boolean).as("is_taken") })
+		.from(sql`(select 1)`);
+
+const nameTaken: Problem = {
+	rejects: "request",
+	status: 409,
+	scim_type: "uniqueness",
+	detail: "displayName: There is a group with this name already.",
+};
 
 const add = ({ db, domain_id }: Directory, group_id: string, ids: number[]) =>
 	ids.length === 0
@@ -178,28 +255,41 @@ const add = ({ db, domain_id }: Directory, group_id: string, ids: number[]) =>
 			];
 
 /** Creates a group. It grants nothing until an admin says what. */
-export async function insert(directory: Directory, value: Record<string, unknown>) {
+export async function insert(c: Context<App>, value: Record<string, unknown>) {
+	const { directory } = c.var;
 	const { db, domain_id } = directory;
-	const group = parseAs(body(), canonical(value, NAMES));
-	const [found] = await directory.read(selectNamed(directory, group.members));
-	const ids = toIds(group.members, found);
-	const id = v7();
-	const hasRoom = sql`(select count(*) from ${scimGroups} where ${scimGroups.domain_id} = ${domain_id}) < ${MAX_GROUPS}`;
-	const { rows } = await directory.write({
-		checks: [assertThat(db, hasRoom, "has_room")],
-		changes: [
-			db.insert(scimGroups).values({
-				domain_id,
-				id,
-				external_id: group.externalId ?? null,
-				display_name: group.displayName,
-			}),
-			...add(directory, id, ids),
-		],
-		entries: [{ scope: "ScimGroup", activity: "created", item_id: id, name: group.displayName }],
-		answers: { rows: select(directory).where(byId(directory, id)) },
+	const group = readAttributes(canonical(value, NAMES), NOTHING, []);
+	return retry(async () => {
+		const problems = unknownIn(value, NAMES);
+		readAttributes(canonical(value, NAMES), NOTHING, problems);
+		const [found, [name]] = await directory.read(
+			selectNamed(directory, [...group.members]),
+			selectTaken(directory, group.displayName),
+		);
+		const ids = toIds(group.members, found, MAX_MEMBERS, problems);
+		if (name?.is_taken) problems.push(nameTaken);
+		settle(c, "gives", problems);
+		const id = v7();
+		const hasRoom = sql`(select count(*) from ${scimGroups} where ${scimGroups.domain_id} = ${domain_id}) < ${MAX_GROUPS}`;
+		const { rows } = await directory.write({
+			checks: [
+				assertThat(db, hasRoom, "has_room"),
+				assertThat(db, sql`not ${isTaken(directory, group.displayName)}`, "is_current"),
+			],
+			changes: [
+				db.insert(scimGroups).values({
+					domain_id,
+					id,
+					external_id: group.externalId ?? null,
+					display_name: group.displayName,
+				}),
+				...add(directory, id, ids),
+			],
+			entries: [{ scope: "ScimGroup", activity: "created", item_id: id, name: group.displayName }],
+			answers: { rows: select(directory).where(byId(directory, id)) },
+		});
+		return toResource(directory, orNotFound(rows[0]));
 	});
-	return toResource(directory, orNotFound(rows[0]));
 }
 
 /** SQL for the ids of a group's members, if the group grants anything. */
@@ -210,17 +300,24 @@ const affected = ({ domain_id }: Directory, id: string) => sql`
 		and (g.level is not null or g.projects <> '[]')`;
 
 /** Reads a group to change, of the version that `If-Match` names, and who is affected. */
-async function readForChange(c: Context<App>, id: string, uuids: string[]) {
+async function readForChange(c: Context<App>, id: string, { members, displayName }: Body) {
 	const { directory } = c.var;
+	const uuids = [...members];
 	const ids = sql`${affected(directory, id)} union ${idsOf(directory, uuids)}`;
-	const [[found], named, state] = await directory.read(
+	const [[found], named, [name], state] = await directory.read(
 		select(directory).where(byId(directory, id)),
 		selectNamed(directory, uuids),
+		selectTaken(directory, displayName, id),
 		people.selectState(directory, ids),
 	);
 	const row = orNotFound(found);
 	checkMatch(c, await toResource(directory, row));
-	return { row, named, state: people.toState(directory, ids, state) };
+	return {
+		row,
+		named,
+		isTaken: name?.is_taken ?? false,
+		state: people.toState(directory, ids, state),
+	};
 }
 
 /** SQL condition: the group is as it was read. */
@@ -254,35 +351,39 @@ const planOf = (
 			})),
 	);
 
-/**
- * Changes a group.
- * @param uuids the users that the change names
- * @param after returns the attributes afterwards from those before
- */
-const change = (
-	c: Context<App>,
-	id: string,
-	uuids: string[],
-	after: (before: Record<string, unknown>) => unknown,
-) =>
-	retry(async () => {
+type Sent = {
+	/** Returns the attributes afterwards from those before. */
+	after: (before: Body) => Record<string, unknown>;
+	/** What the request has that can't be carried out, whatever there was before. */
+	problems: Problem[];
+};
+
+/** Changes a group. Whatever else the request holds, the membership of those who leave ends. */
+const change = (c: Context<App>, id: string, sent: Sent) =>
+	untilWritten(async () => {
 		const { directory } = c.var;
-		const { row, named, state } = await readForChange(c, id, uuids);
-		const members = readMembers(row);
+		const asked = readAttributes(sent.after(NOTHING), NOTHING, []);
+		const { row, named, isTaken, state } = await readForChange(c, id, asked);
+		const current = new Map(readMembers(row).map(([id, uuid]) => [uuid, id]));
 		const before = {
 			displayName: row.display_name,
-			...(row.external_id !== null && { externalId: row.external_id }),
-			members: members.map(([, value]) => ({ value })),
+			externalId: row.external_id,
+			members: new Set(current.keys()),
 		};
-		const group = parseAs(body(), canonical(after(before), NAMES));
-		const known = [...members.map(([id, uuid]) => ({ id, uuid })), ...named];
-		const wanted = new Set(toIds(group.members, known));
-		const current = new Set(members.map(([id]) => id));
+		const problems = [...sent.problems];
+		const { members, ...group } = readAttributes(sent.after(before), before, problems);
+		const left = [...current].flatMap(([uuid, id]) => (members.has(uuid) ? [] : [id]));
+		const added = members.difference(before.members);
+		const joined = toIds(added, named, MAX_MEMBERS - current.size + left.length, problems);
+		const isRenamed = group.displayName !== row.display_name;
+		if (isRenamed && isTaken) problems.push(nameTaken);
+		const effect: Effect = left.length > 0 ? "ends" : added.size > 0 ? "gives" : "keeps";
+		settle(c, effect, problems);
 		return save(directory, row, state, {
 			external_id: group.externalId ?? null,
-			display_name: group.displayName,
-			joined: [...wanted.difference(current)],
-			left: [...current.difference(wanted)],
+			display_name: isTaken ? row.display_name : group.displayName,
+			joined,
+			left,
 		});
 	});
 
@@ -312,8 +413,14 @@ async function save(directory: Directory, row: Row, state: people.State, change:
 		eq(scimGroupMembers.group_id, row.id),
 		inList(scimGroupMembers.user_id, left),
 	);
+	const isFree = sql`not ${isTaken(directory, set.display_name, row.id)}`;
+	const isRenamed = set.display_name !== row.display_name;
 	const { rows } = await directory.write({
-		checks: [assertThat(db, isUnchanged(directory, row), "is_current"), ...state.checks],
+		checks: [
+			assertThat(db, isUnchanged(directory, row), "is_current"),
+			...(isRenamed ? [assertThat(db, isFree, "is_current")] : []),
+			...state.checks,
+		],
 		changes: [
 			db
 				.update(scimGroups)
@@ -339,30 +446,25 @@ async function save(directory: Directory, row: Row, state: people.State, change:
 	return toResource(directory, orNotFound(rows[0]));
 }
 
-export async function replace(c: Context<App>, id: string, value: Record<string, unknown>) {
-	const { members } = parseAs(body(), canonical(value, NAMES));
-	return change(c, id, members, () => value);
+export function replace(c: Context<App>, id: string, value: Record<string, unknown>) {
+	const body = canonical(value, NAMES);
+	return change(c, id, { after: () => body, problems: unknownIn(value, NAMES) });
 }
 
-const uuids = lazy(() => z.array(z.object({ value: z.string().toLowerCase() })).catch([]));
-
-/** The users that an operation names. */
-const namedBy = ({ value }: Operation) =>
-	uuids()
-		.parse([value].flat())
-		.map(({ value }) => value);
-
 export async function patch(c: Context<App>, id: string, value: Record<string, unknown>) {
-	const operations = readOperations(value, NAMES);
-	return change(c, id, operations.flatMap(namedBy), (before) => apply(before, operations));
+	const patch = readPatch(value, NAMES);
+	return change(c, id, {
+		after: (before) => apply(before, patch),
+		problems: patch.problems,
+	});
 }
 
 /** Deletes a group. Its members lose what only it gave them. */
 export const remove = (c: Context<App>, id: string) =>
-	retry(async () => {
+	untilWritten(async () => {
 		const { directory } = c.var;
 		const { db, domain_id } = directory;
-		const { row, state } = await readForChange(c, id, []);
+		const { row, state } = await readForChange(c, id, NOTHING);
 		const moved = new Map(readMembers(row).map(([id]) => [id, false] as const));
 		const plan = planOf(directory, state, row.id, moved);
 		const isMember = and(

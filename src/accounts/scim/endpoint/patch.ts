@@ -1,128 +1,162 @@
+import type { Filter } from "scim2-parse-filter";
 import * as z from "zod";
-import { ScimError } from "../../../http/scim_errors.ts";
+import type { ScimType } from "../../../http/scim_errors.ts";
 import { lazy } from "../../../lib/lazy.ts";
+import { parsePathFilter } from "./filter.ts";
+import type { Problem } from "./problems.ts";
 import {
 	canonical,
 	canonicalInner,
 	canonicalName,
+	check,
+	idsIn,
 	isObject,
 	type Names,
 	parseAs,
+	quoted,
+	unknownAttribute,
 } from "./resource.ts";
 
-/*
- * PATCH (RFC 7644, section 3.5.2), as Entra and Okta send it. Operations on attributes that we don't
- * know are ignored, as in a PUT.
- */
+/* PATCH (RFC 7644, section 3.5.2), as Entra and Okta send it. */
 
-const MAX_OPERATIONS = 100;
+const message = lazy(() => z.object({ Operations: z.array(z.unknown()).min(1) }));
 
-const message = lazy(() =>
+const sent = lazy(() =>
 	z.object({
-		Operations: z
-			.array(
-				z.object({
-					op: z
-						.string()
-						.toLowerCase()
-						.pipe(z.enum(["add", "remove", "replace"])),
-					path: z.string().max(500).nullish(),
-					value: z.unknown().optional(),
-				}),
-			)
-			.min(1)
-			.max(MAX_OPERATIONS),
+		op: z
+			.string()
+			.toLowerCase()
+			.pipe(z.enum(["add", "remove", "replace"])),
+		path: z.string().nullish(),
+		value: z.unknown().optional(),
 	}),
 );
 
-type Sent = z.infer<ReturnType<typeof message>>["Operations"][number];
+type Sent = z.infer<ReturnType<typeof sent>>;
 
 /** An operation on an attribute that we know. */
-export type Operation = {
+type Operation = {
 	op: Sent["op"];
-	path: string;
 	name: string;
 	/** The inner attribute: `givenName` in the path `name.givenName`. */
 	inner: string | undefined;
-	/** The item of a list: `2819c223` in the path `members[value eq "2819c223"]`. */
-	item: string | undefined;
 	value: unknown;
+	/** The items of a list that the value or the path names; undefined if neither names any. */
+	ids: Set<string> | undefined;
 };
 
+/** The operations of a PATCH on attributes that we know, and what can't be carried out. */
+export type Patch = { operations: Operation[]; problems: Problem[] };
+
 const PATH = /^((?:urn:[\w.:-]+:)?\w+)(?:\[([^\]]*)\])?(?:\.(\w+))?$/;
-const ITEM = /^\s*value +eq +"([^"\\]*)"\s*$/i;
 
-const unsupported = (path: string) =>
-	new ScimError(400, "invalidPath", `The path ${path} isn't supported for this operation.`);
-
-/** Returns an operation with the names that we know; none if it is about another attribute. */
-function known({ op, path, value }: Sent, names: Names): Operation[] {
-	if (op !== "remove" && value === undefined)
-		throw new ScimError(400, "invalidValue", `The operation ${op} needs a value.`);
-	if (!path) {
-		if (op === "remove") throw new ScimError(400, "invalidPath", "A remove needs a path.");
-		return withoutPath(op, value, names);
+/** The items that a path names: `a` and `b` in `members[value eq "a" or value eq "b"]`. */
+function idsOf(filter: Filter | undefined): Set<string> | undefined {
+	if (filter?.op === "eq" && "compValue" in filter) {
+		const isId = filter.attrPath.toLowerCase() === "value" && typeof filter.compValue === "string";
+		return isId ? new Set([String(filter.compValue).toLowerCase()]) : undefined;
 	}
+	if (filter?.op !== "or" || !("filters" in filter)) return undefined;
+	const ids = new Set<string>();
+	for (const part of filter.filters) {
+		const named = idsOf(part);
+		if (!named) return undefined;
+		for (const id of named) ids.add(id);
+	}
+	return ids;
+}
+
+const isAbsent = (value: unknown) => value === undefined || value === null;
+
+/** Reads one operation into `patch`. */
+function readOperation({ op, path, value }: Sent, names: Names, patch: Patch) {
+	const reject = (scim_type: ScimType, detail: string) => {
+		patch.problems.push({ rejects: "request", scim_type, detail });
+	};
+	if (op !== "remove" && value === undefined)
+		return reject("invalidValue", `The operation ${op} needs a value.`);
+	if (!path) {
+		if (op === "remove") return reject("invalidPath", "A remove needs a path.");
+		if (!isObject(value))
+			return reject("invalidValue", "Without a path, the value must be an object.");
+		return readWithoutPath(op, value, names, patch);
+	}
+	const unsupported = () =>
+		reject("invalidPath", `The path ${quoted(path)} isn't supported for this operation.`);
 	const [, attribute, filter, innerPath] = PATH.exec(path) ?? [];
-	if (!attribute) throw unsupported(path);
+	if (!attribute) return unsupported();
 	const name = canonicalName(attribute, Object.keys(names));
-	if (!name) return [];
-	const innerNames = names[name] ?? [];
+	const innerNames = names[name ?? ""] ?? [];
 	const inner = innerPath === undefined ? undefined : canonicalName(innerPath, innerNames);
-	if (innerPath !== undefined && !inner) return [];
-	const item = filter === undefined ? undefined : ITEM.exec(filter)?.[1];
-	if (filter !== undefined && item === undefined) throw unsupported(path);
-	return [{ op, path, name, inner, item, value: canonicalInner(value, innerNames) }];
+	if (!name || (innerPath !== undefined && !inner)) {
+		patch.problems.push(unknownAttribute(path));
+		return;
+	}
+	// An attribute whose items have a `value` is a list.
+	if (innerNames.includes("value")) {
+		if (filter !== undefined && op !== "remove") return unsupported();
+		const named = filter === undefined ? undefined : idsOf(parsePathFilter(filter));
+		if (filter !== undefined && !named) return unsupported();
+		const ids = named ?? (isAbsent(value) ? undefined : idsIn(name, value, patch.problems));
+		if (ids || isAbsent(value)) patch.operations.push({ op, name, inner, value, ids });
+		return;
+	}
+	if (filter !== undefined) return unsupported();
+	const given = op === "remove" ? null : canonicalInner(value, innerNames);
+	patch.operations.push({ op, name, inner, value: given, ids: undefined });
 }
 
-/** Splits an operation without a path, whose keys can be paths (`name.givenName`). */
-function withoutPath(op: "add" | "replace", value: unknown, names: Names): Operation[] {
-	if (!isObject(value))
-		throw new ScimError(400, "invalidValue", "Without a path, the value must be an object.");
-	return Object.entries(value).flatMap(([path, inner]) => {
-		// `schemas`, and the objects of extensions.
-		if (!PATH.test(path) || path.includes("[")) return [];
-		return known({ op, path, value: inner }, names);
-	});
+/** Reads an operation without a path, whose keys can be paths (`name.givenName`). */
+function readWithoutPath(op: "add" | "replace", value: object, names: Names, patch: Patch) {
+	// `schemas`, and the objects of extensions.
+	for (const [path, inner] of Object.entries(value))
+		if (!PATH.test(path) || path.includes("[")) patch.problems.push(unknownAttribute(path));
+		else readOperation({ op, path, value: inner }, names, patch);
 }
 
-/** Reads the operations of a PATCH. */
-export function readOperations(body: Record<string, unknown>, names: Names) {
+/** Reads the operations of a PATCH. Throws 400 if it has none. */
+export function readPatch(body: Record<string, unknown>, names: Names): Patch {
 	const { Operations } = parseAs(
 		message(),
 		canonical(body, { Operations: ["op", "path", "value"] }),
 	);
-	return Operations.flatMap((operation) => known(operation, names));
+	const patch: Patch = { operations: [], problems: [] };
+	for (const [i, operation] of Operations.entries()) {
+		const read = check(sent(), operation, `Operations.${i}`);
+		if (typeof read === "string") patch.problems.push({ rejects: "request", detail: read });
+		else readOperation(read.data, names, patch);
+	}
+	return patch;
 }
 
-/** Changes the attributes of a resource. Throws 400 if an operation can't be applied to them. */
-export function apply(resource: Record<string, unknown>, operations: Operation[]) {
-	const after = { ...resource };
+/**
+ * Changes the attributes of a resource.
+ * @param resource lists are sets of the ids of their items
+ */
+export function apply(resource: Record<string, unknown>, { operations }: Patch) {
+	const after = Object.fromEntries(
+		Object.entries(resource).map(([name, value]) => [
+			name,
+			value instanceof Set ? new Set(value) : value,
+		]),
+	);
 	for (const operation of operations) {
 		const before = after[operation.name];
-		after[operation.name] = Array.isArray(before)
-			? changeList(before, operation)
-			: changeValue(before, operation);
+		if (before instanceof Set) changeList(before, operation);
+		else after[operation.name] = changeValue(before, operation);
 	}
 	return after;
 }
 
-function changeValue(before: unknown, { op, path, inner, item, value }: Operation) {
-	if (item !== undefined) throw unsupported(path);
-	const set = op === "remove" ? undefined : value;
-	if (inner === undefined) return isObject(before) && isObject(set) ? { ...before, ...set } : set;
-	return { ...(isObject(before) ? before : {}), [inner]: set };
+function changeValue(before: unknown, { inner, value }: Operation) {
+	if (inner === undefined)
+		return isObject(before) && isObject(value) ? { ...before, ...value } : value;
+	return { ...(isObject(before) ? before : {}), [inner]: value };
 }
 
-/** What identifies an item of a list, in any case. */
-const idOf = (item: unknown) => String(isObject(item) ? item.value : item).toLowerCase();
-
-function changeList(before: unknown[], { op, path, inner, item, value }: Operation) {
-	if (inner !== undefined || (item !== undefined && op !== "remove")) throw unsupported(path);
-	const given = [value ?? []].flat();
-	if (op === "add") return [...before, ...given];
-	if (op === "replace") return given;
-	if (item === undefined && value === undefined) return [];
-	const removed = new Set([item ?? given].flat().map(idOf));
-	return before.filter((each) => !removed.has(idOf(each)));
+function changeList(list: Set<unknown>, { op, ids }: Operation) {
+	if (op === "replace" || (op === "remove" && !ids)) list.clear();
+	for (const id of ids ?? [])
+		if (op === "remove") list.delete(id);
+		else list.add(id);
 }

@@ -10,6 +10,7 @@ import { shorten } from "../../../lib/shorten.ts";
 /** How many requests are kept for each domain, and how much of each text. */
 const MAX_REQUESTS = 200;
 const MAX_CHARACTERS = 4_000;
+const MAX_IGNORED = 50;
 
 const SECRET = /password|secret|token|authorization/i;
 
@@ -59,6 +60,7 @@ export const keepRequests = createMiddleware<App>(async (c, next) => {
 		status: c.res.status,
 		request: shown(request),
 		response: shown(c.get("compact")?.text),
+		ignored: c.res.status < 400 ? (c.var.ignored ?? []).slice(0, MAX_IGNORED) : [],
 	};
 	const write = insert(c.env, row).catch((error: unknown) =>
 		logWarning("A SCIM request was not kept", error),

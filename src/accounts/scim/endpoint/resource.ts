@@ -1,5 +1,6 @@
 import type { Context } from "hono";
 import type * as z from "zod";
+import { retry } from "../../../access/retry.ts";
 import type { App } from "../../../env.ts";
 import { readValue } from "../../../http/body.ts";
 import { preconditionFailed } from "../../../http/errors.ts";
@@ -7,7 +8,9 @@ import { tagOf, tagsIn } from "../../../http/etag.ts";
 import { rawText } from "../../../http/fields.ts";
 import { SCIM_TYPE, ScimError } from "../../../http/scim_errors.ts";
 import { toApiError } from "../../../http/valid.ts";
+import { shorten } from "../../../lib/shorten.ts";
 import { nameIn, parseFilter } from "./filter.ts";
+import type { Problem } from "./problems.ts";
 
 /* What users and groups have in common: bodies, versions, lists, chosen attributes. */
 
@@ -43,6 +46,9 @@ export function checkMatch(c: Context<App>, resource: Resource) {
 		throw preconditionFailed("The resource has changed: its version is not in If-Match.");
 }
 
+/** Repeats a change more often than others do: other changes must not keep access from ending. */
+export const untilWritten = <T>(attempt: () => Promise<T>) => retry(attempt, { retries: 10 });
+
 export const isObject = (value: unknown): value is Record<string, unknown> =>
 	typeof value === "object" && value !== null && !Array.isArray(value);
 
@@ -56,14 +62,14 @@ export const canonicalName = (name: string, names: readonly string[]) => {
 };
 
 /** Returns the attributes of an object that we know, under their names: SCIM ignores their case. */
-function pick(value: unknown, names: readonly string[]): unknown {
-	if (!isObject(value)) return value;
-	const entries = Object.entries(value).flatMap(([key, inner]): [string, unknown][] => {
+const entriesIn = (value: object, names: readonly string[]) =>
+	Object.entries(value).flatMap(([key, inner]): [string, unknown][] => {
 		const name = canonicalName(key, names);
 		return name ? [[name, inner]] : [];
 	});
-	return Object.fromEntries(entries);
-}
+
+const pick = (value: unknown, names: readonly string[]) =>
+	isObject(value) ? Object.fromEntries(entriesIn(value, names)) : value;
 
 /** Does this for the value of an attribute, or the list of its values. */
 export function canonicalInner(value: unknown, names: readonly string[]): unknown {
@@ -72,29 +78,106 @@ export function canonicalInner(value: unknown, names: readonly string[]): unknow
 }
 
 /** Does this for a body and its attributes. */
-export function canonical(body: unknown, names: Names): unknown {
-	const picked = pick(body, Object.keys(names));
-	if (!isObject(picked)) return picked;
-	const entries = Object.entries(picked).map(([name, value]): [string, unknown] => [
-		name,
-		canonicalInner(value, names[name] ?? []),
-	]);
-	return Object.fromEntries(entries);
-}
+export const canonical = (body: Record<string, unknown>, names: Names): Record<string, unknown> =>
+	Object.fromEntries(
+		entriesIn(body, Object.keys(names)).map(([name, value]) => [
+			name,
+			canonicalInner(value, names[name] ?? []),
+		]),
+	);
 
-const MAX_TEXT_LENGTH = 255;
+/** The longest text of an attribute. */
+export const MAX_TEXT_LENGTH = 255;
 
 /** A text that can be missing. */
 export const optionalText = () => rawText(MAX_TEXT_LENGTH).nullish();
 
-/** Parses a resource. Throws 400 `invalidValue` with what is wrong. */
-export function parseAs<S extends z.ZodType>(schema: S, value: unknown): z.output<S> {
+/** Returns a value as `schema` has it, or what is wrong with it. */
+export function check<S extends z.ZodType>(schema: S, value: unknown, name?: string) {
 	const { success, data, error } = schema.safeParse(value, { reportInput: true });
-	if (success) return data;
+	if (success) return { data };
 	const [issue] = error.issues;
 	if (!issue) throw error;
-	const { attr, detail } = toApiError(issue).body;
-	throw new ScimError(400, "invalidValue", `${attr?.replaceAll("__", ".") ?? "Body"}: ${detail}`);
+	const path = [...(name ? [name] : []), ...issue.path];
+	const { attr, detail } = toApiError(issue, { path, input: issue.input }).body;
+	return `${attr?.replaceAll("__", ".") ?? "Body"}: ${detail}`;
+}
+
+/** Parses a value. Throws 400 `invalidValue` with what is wrong. */
+export function parseAs<S extends z.ZodType>(schema: S, value: unknown): z.output<S> {
+	const read = check(schema, value);
+	if (typeof read === "string") throw new ScimError(400, "invalidValue", read);
+	return read.data;
+}
+
+/**
+ * Returns the value of an attribute that decides something.
+ * @param before what it stays if the value isn't valid
+ */
+export function take<S extends z.ZodType>(
+	[name, value]: [name: string, value: unknown],
+	schema: S,
+	before: z.output<S>,
+	problems: Problem[],
+): z.output<S> {
+	const read = check(schema, value, name);
+	if (typeof read !== "string") return read.data;
+	problems.push({ rejects: "value", detail: read });
+	return before;
+}
+
+type OptionalText = string | null | undefined;
+
+/** Returns a text that is only shown, of at most 255 characters. Another type leaves it as before. */
+export function takeShown(
+	[name, value]: [name: string, value: unknown],
+	before: OptionalText,
+	problems: Problem[],
+): OptionalText {
+	if (value === undefined || value === null) return value;
+	if (typeof value !== "string") {
+		problems.push({ rejects: "shown", detail: `${name}: Not a valid string.` });
+		return before;
+	}
+	const sent = value.trim();
+	const text = [...sent.replaceAll("\0", "").toWellFormed()].slice(0, MAX_TEXT_LENGTH).join("");
+	if (text !== sent) problems.push({ rejects: "shown", detail: `${name}: shortened` });
+	return text;
+}
+
+/** The longest name of an attribute, or path, that a message quotes. */
+const MAX_QUOTED_CHARACTERS = 200;
+
+export const quoted = (name: string) => shorten(name, MAX_QUOTED_CHARACTERS);
+
+export const unknownAttribute = (path: string): Problem => ({
+	rejects: "shown",
+	detail: `${quoted(path)}: not supported`,
+});
+
+/** The attributes that a provider may send back, and can't change (RFC 7643, section 3.1). */
+const READ_ONLY = ["schemas", "id", "meta", "groups"];
+
+/** Returns the attributes of a body that we don't know. */
+export const unknownIn = (body: Record<string, unknown>, names: Names): Problem[] =>
+	Object.keys(body)
+		.filter((name) => !canonicalName(name, [...Object.keys(names), ...READ_ONLY]))
+		.map(unknownAttribute);
+
+/**
+ * Returns the ids in the value of a list, whose items are ids or have one as `value`; undefined if
+ * it has none but should.
+ */
+export function idsIn(name: string, value: unknown, problems: Problem[]) {
+	const items = [value].flat();
+	const ids = items
+		.map((item) => (isObject(item) ? item.value : item))
+		.filter((id) => typeof id === "string");
+	if (ids.length < items.length)
+		problems.push({ rejects: "request", detail: `${name}: An item has no value that is a text.` });
+	return ids.length === 0 && items.length > 0
+		? undefined
+		: new Set(ids.map((id) => id.toLowerCase()));
 }
 
 /** Reads the body as an object. */

@@ -44,15 +44,16 @@ export default router()
 	.get("/Schemas", (c) => describeAll(c, schemas))
 	.get("/Schemas/:id", (c) => describe(c, schemas, c.req.param("id")))
 	.post("/.search", notImplemented)
+	.post("/Users/.search", notImplemented)
+	.post("/Groups/.search", notImplemented)
 	.post("/Bulk", notImplemented)
+	.on(["GET", "POST", "PUT", "PATCH", "DELETE"], "/Me", notImplemented)
 	.get("/Users", async (c) => {
 		const page = pageOf(c);
 		const { resources, total } = await users.list(c.var.directory, page);
 		return respondWithList(c, resources, total, page.start);
 	})
-	.post("/Users", async (c) =>
-		respondWith(c, await users.insert(c.var.directory, await readObject(c)), 201),
-	)
+	.post("/Users", async (c) => respondWith(c, await users.insert(c, await readObject(c)), 201))
 	.get("/Users/:id", async (c) =>
 		respondWith(c, await users.find(c.var.directory, c.req.param("id"))),
 	)
@@ -71,9 +72,7 @@ export default router()
 		const { resources, total } = await groups.list(c.var.directory, page, withMembers(c));
 		return respondWithList(c, resources, total, page.start);
 	})
-	.post("/Groups", async (c) =>
-		respondWith(c, await groups.insert(c.var.directory, await readObject(c)), 201),
-	)
+	.post("/Groups", async (c) => respondWith(c, await groups.insert(c, await readObject(c)), 201))
 	.get("/Groups/:id", async (c) =>
 		respondWith(c, await groups.find(c.var.directory, c.req.param("id"), withMembers(c))),
 	)

@@ -5,15 +5,18 @@ import { aliased } from "../../../db/client.ts";
 import { members } from "../../../db/schema/members.ts";
 import { type ScimNames, scimUsers } from "../../../db/schema/scim.ts";
 import { isPerson, users } from "../../../db/schema/users.ts";
-import { boolean, email } from "../../../http/fields.ts";
+import { email } from "../../../http/fields.ts";
 import { lazy } from "../../../lib/lazy.ts";
 import type { Directory } from "./directory.ts";
+import type { Problem } from "./problems.ts";
 import {
-	canonical,
+	isObject,
 	type Names,
 	optionalText,
-	parseAs,
 	type Resource,
+	take,
+	takeShown,
+	unknownIn,
 	versioned,
 } from "./resource.ts";
 
@@ -26,23 +29,19 @@ export const NAMES: Names = {
 	name: ["formatted", "givenName", "familyName"],
 };
 
-const body = lazy(() =>
-	z.object({
-		userName: email(),
-		externalId: optionalText(),
-		active: boolean().nullish(),
-		displayName: optionalText(),
-		name: z
-			.object({
-				formatted: optionalText(),
-				givenName: optionalText(),
-				familyName: optionalText(),
-			})
-			.nullish(),
-	}),
-);
+const values = lazy(() => ({ userName: email(), externalId: optionalText() }));
 
-export type Body = z.infer<ReturnType<typeof body>>;
+type OptionalText = string | null | undefined;
+
+/** The attributes of a user. */
+export type Body = {
+	userName: string;
+	/** undefined: the request doesn't say. */
+	active?: boolean | undefined;
+	externalId?: OptionalText;
+	displayName?: OptionalText;
+	name?: { [K in "formatted" | "givenName" | "familyName"]?: OptionalText } | undefined;
+};
 
 const nullable = <C extends SQLiteColumn, const N extends string>(column: C, name: N) =>
 	sql<C["_"]["data"] | null>`${column}`.mapWith(column).as(name);
@@ -105,10 +104,9 @@ export const namesOf = ({ names, first_name, last_name }: Row): ScimNames =>
 
 export const isActive = ({ level, is_active }: Row) => level !== null && is_active;
 
-/** What a provider can change, as it was before a PATCH. */
-export const writable = (row: Row) => ({
+/** What a provider can change besides `active`, as it was before a request. */
+export const writable = (row: Row): Body => ({
 	userName: row.email,
-	active: isActive(row),
 	...(row.external_id !== null && { externalId: row.external_id }),
 	...namesOf(row),
 });
@@ -143,13 +141,57 @@ export function toResource(directory: Directory, row: Row): Promise<Resource> {
 	});
 }
 
-/** Parses a user. Throws 400. */
-export const parse = (value: unknown) => parseAs(body(), canonical(value, NAMES));
+/**
+ * Returns `active`: whatever isn't true ends the access, so that no unknown value keeps it or gives
+ * it (docs/sign-on.md#users).
+ */
+function takeActive(value: unknown, problems: Problem[]) {
+	if (value === undefined || typeof value === "boolean") return value;
+	const text = typeof value === "string" ? value.toLowerCase() : undefined;
+	if (text !== "true" && text !== "false")
+		problems.push({ rejects: "value", detail: "active: Neither true nor false, so it is false." });
+	return text === "true";
+}
+
+/** Returns the attributes of a body that we don't know, and `emails` if they aren't the userName. */
+export function ignoredIn(body: Record<string, unknown>): Problem[] {
+	const { data: userName } = values().userName.safeParse(body.userName);
+	const isUserName = (item: unknown) =>
+		isObject(item) && typeof item.value === "string" && item.value.toLowerCase() === userName;
+	const isSame = [body.emails].flat().every(isUserName);
+	return unknownIn(body, isSame ? { ...NAMES, emails: [] } : NAMES);
+}
+
+/** Reads the attributes of a user. Those that aren't valid stay as they were before. */
+export function readAttributes(
+	sent: Record<string, unknown>,
+	before: Body,
+	problems: Problem[],
+): Body {
+	const { userName, externalId } = values();
+	const name = sent.name ?? {};
+	const parts = isObject(name) ? name : undefined;
+	if (!parts) problems.push({ rejects: "shown", detail: "name: Expected a dictionary of items." });
+	const part = (key: "formatted" | "givenName" | "familyName") =>
+		takeShown([`name.${key}`, parts?.[key]], before.name?.[key], problems);
+	return {
+		userName: take(["userName", sent.userName], userName, before.userName, problems),
+		active: takeActive(sent.active, problems),
+		externalId: take(["externalId", sent.externalId], externalId, before.externalId, problems),
+		displayName: takeShown(["displayName", sent.displayName], before.displayName, problems),
+		name: parts
+			? {
+					formatted: part("formatted"),
+					givenName: part("givenName"),
+					familyName: part("familyName"),
+				}
+			: before.name,
+	};
+}
 
 /** Returns the names of a body, without what is missing. */
 export function toNames({ displayName, name }: Body): ScimNames {
-	const { formatted, givenName, familyName } = name ?? {};
-	const parts = Object.entries({ formatted, givenName, familyName }).filter(
+	const parts = Object.entries(name ?? {}).filter(
 		([, part]) => part !== null && part !== undefined,
 	);
 	return {

@@ -1,4 +1,5 @@
 import { and, eq, type SQL, sql } from "drizzle-orm";
+import type { SQLiteColumn } from "drizzle-orm/sqlite-core";
 import type { Context } from "hono";
 import { v7 } from "uuid";
 import { retry } from "../../../access/retry.ts";
@@ -16,19 +17,33 @@ import { normalizeAddress } from "../../../http/fields.ts";
 import { ScimError } from "../../../http/scim_errors.ts";
 import * as people from "../people.ts";
 import type { Directory } from "./directory.ts";
-import { type Attributes, isPinned, ofExactText, ofId, ofText, toCondition } from "./filter.ts";
-import { apply, readOperations } from "./patch.ts";
-import { checkMatch, type pageOf } from "./resource.ts";
+import {
+	type Attribute,
+	type Attributes,
+	isPinned,
+	ofBoolean,
+	ofExactText,
+	ofId,
+	ofMoment,
+	ofText,
+	toCondition,
+} from "./filter.ts";
+import * as leavingOwner from "./leaving_owner.ts";
+import { apply, readPatch } from "./patch.ts";
+import { type Problem, settle } from "./problems.ts";
+import * as rename from "./rename.ts";
+import { canonical, checkMatch, type pageOf, untilWritten } from "./resource.ts";
 import {
 	type Body,
 	columnsOf,
+	ignoredIn,
 	isActive,
 	isVisible,
 	joins,
 	NAMES,
 	namesOf,
-	parse,
 	type Row,
+	readAttributes,
 	select,
 	toAccount,
 	toNames,
@@ -36,37 +51,40 @@ import {
 	writable,
 } from "./user.ts";
 
-const ofAddress: Attributes[string] = (op, value) =>
-	op === "eq" && typeof value === "string"
-		? eq(users.email, normalizeAddress(value))
-		: ofText(users.email)(op, value);
+const ofEmail = ofText(users.email);
 
-const displayName = sql`iif(${scimUsers.names} is null,
-	trim(${users.first_name} || ' ' || ${users.last_name}), coalesce(${scimUsers.names} ->> 'displayName', ''))`;
+const ofAddress: Attribute = {
+	...ofEmail,
+	compare: (op, value) =>
+		op === "eq" && typeof value === "string"
+			? eq(users.email, normalizeAddress(value))
+			: ofEmail.compare(op, value),
+};
 
-const ofBoolean =
-	(condition: SQL): Attributes[string] =>
-	(op, value) => {
-		const wanted = typeof value === "string" ? value.toLowerCase() === "true" : value;
-		return op === "eq" && typeof wanted === "boolean"
-			? sql`(${condition}) = ${wanted ? 1 : 0}`
-			: undefined;
-	};
-
-/** Everybody has one address, which is the one for work. */
-const ofType: Attributes[string] = (op, value) =>
-	op === "eq" ? (value === "work" ? sql`true` : sql`false`) : undefined;
+/** The name that the provider sent, or else what it is for the account. */
+const ofName = (path: string, ofAccount: SQL | SQLiteColumn) =>
+	ofText(
+		sql`iif(${scimUsers.names} is null, ${ofAccount}, ${scimUsers.names} ->> ${sql.raw(`'${path}'`)})`,
+	);
 
 const attributes: Attributes = {
-	id: ofId((id) => eq(users.uuid, id)),
+	id: ofId(users.uuid),
 	username: ofAddress,
 	emails: ofAddress,
 	"emails.value": ofAddress,
-	"emails.type": ofType,
+	// Everybody has one address, which is the one for work.
+	"emails.type": ofText(sql`'work'`),
 	"emails.primary": ofBoolean(sql`true`),
-	displayname: ofText(displayName),
+	displayname: ofName("$.displayName", sql`trim(${users.first_name} || ' ' || ${users.last_name})`),
+	"name.formatted": ofName("$.name.formatted", sql`''`),
+	"name.givenname": ofName("$.name.givenName", users.first_name),
+	"name.familyname": ofName("$.name.familyName", users.last_name),
 	externalid: ofExactText(scimUsers.external_id),
 	active: ofBoolean(sql`${members.id} is not null and ${users.is_active}`),
+	"meta.created": ofMoment(users.created_at),
+	"meta.lastmodified": ofMoment(
+		sql`coalesce(${scimUsers.updated_at}, ${members.updated_at}, ${users.created_at})`,
+	),
 };
 
 const PINNED = ["id", "username", "emails", "emails.value", "externalid"];
@@ -121,26 +139,48 @@ type Found = {
 	state: people.State;
 	/** The keys that end if the membership does. */
 	keys: Awaited<ReturnType<typeof people.selectEndingKeys>>;
+	/** Whether an account has the address that the request names. */
+	isTaken: boolean;
 };
 
-/** Reads a user. `where` is a condition on `users`. */
-async function read(directory: Directory, where: SQL, isShown = sql`true`) {
+/**
+ * Reads a user.
+ * @param where a condition on `users`
+ * @param address the `userName` in the request
+ */
+async function read(directory: Directory, where: SQL, address: string, isShown = sql`true`) {
 	const ids = sql`select ${users.id} from ${users} where ${where}`;
-	const [[row], state, keys] = await directory.read(
+	const [[row], state, keys, holders] = await directory.read(
 		select(directory).where(and(where, isPerson, isShown)),
 		people.selectState(directory, ids),
 		people.selectEndingKeys(directory, ids),
+		directory.db.select({ id: users.id }).from(users).where(eq(users.email, address)),
 	);
-	return row && { row, state: people.toState(directory, ids, state), keys };
+	return (
+		row && {
+			row,
+			state: people.toState(directory, ids, state),
+			keys,
+			isTaken: holders.length > 0,
+		}
+	);
 }
 
+/** What a new user is before the request. */
+const NOBODY: Body = { userName: "" };
+
 /** Adds a user to the organization. Throws 409 `uniqueness` if SCIM has added them already. */
-export async function insert(directory: Directory, value: Record<string, unknown>) {
-	const user = parse(value);
+export async function insert(c: Context<App>, value: Record<string, unknown>) {
+	const { directory } = c.var;
+	const problems = ignoredIn(value);
+	const user = readAttributes(canonical(value, NAMES), NOBODY, problems);
 	return retry(async () => {
-		const found = await read(directory, eq(users.email, user.userName));
+		const { userName: address } = user;
+		const found = await read(directory, eq(users.email, address), address);
 		const { domain } = directory.provider;
-		if (user.userName.slice(user.userName.indexOf("@") + 1) !== domain)
+		const isEnd = user.active === false && found?.row.level != null;
+		settle(c, isEnd ? "ends" : "gives", problems);
+		if (!rename.isInDomain(directory, address))
 			throw new ScimError(
 				400,
 				"invalidValue",
@@ -149,51 +189,65 @@ export async function insert(directory: Directory, value: Record<string, unknown
 		if (!found) return create(directory, user);
 		if (found.row.managed !== null && found.row.level !== null)
 			throw new ScimError(409, "uniqueness", "There is a user with this userName already.");
-		return save(directory, found, user, user.active ?? true);
+		return save(c, found, user, user.active ?? true);
 	});
 }
 
 /** Reads a user to change, of the version that `If-Match` names. */
-async function readForChange(c: Context<App>, uuid: string) {
+async function readForChange(c: Context<App>, uuid: string, address = "") {
 	const { directory } = c.var;
 	const isUser = eq(users.uuid, uuid.toLowerCase());
-	const found = orNotFound(await read(directory, isUser, isVisible(directory)));
+	const found = orNotFound(await read(directory, isUser, address, isVisible(directory)));
 	checkMatch(c, await toResource(directory, found.row));
 	return found;
 }
 
-/**
- * Changes a user.
- * @param after returns the attributes afterwards from those before
- */
-const change = (
-	c: Context<App>,
-	uuid: string,
-	after: (before: Record<string, unknown>) => unknown,
-) =>
-	retry(async () => {
-		const found = await readForChange(c, uuid);
-		const user = parse(after(writable(found.row)));
-		return save(c.var.directory, found, user, user.active ?? isActive(found.row));
+type Sent = {
+	/** Returns the attributes afterwards from those before. */
+	after: (before: Body) => Record<string, unknown>;
+	/** What the request has that can't be carried out, whatever there was before. */
+	problems: Problem[];
+};
+
+/** Changes a user. Whatever else the request holds, access ends. */
+const change = (c: Context<App>, uuid: string, sent: Sent) =>
+	untilWritten(async () => {
+		const { userName: address } = readAttributes(sent.after(NOBODY), NOBODY, []);
+		const found = await readForChange(c, uuid, address);
+		const { row, isTaken } = found;
+		const before = writable(row);
+		const problems = [...sent.problems];
+		const user = readAttributes(sent.after(before), before, problems);
+		const problem = rename.whyNot(c.var.directory, row, { address: user.userName, isTaken });
+		if (problem) problems.push(problem);
+		const isGiven = user.active === true && !isActive(row);
+		settle(c, user.active === false ? "ends" : isGiven ? "gives" : "keeps", problems);
+		const userName = problem ? row.email : user.userName;
+		return save(c, found, { ...user, userName }, user.active ?? row.level !== null);
 	});
 
-export const replace = (c: Context<App>, uuid: string, value: Record<string, unknown>) =>
-	change(c, uuid, () => value);
+export const replace = (c: Context<App>, uuid: string, value: Record<string, unknown>) => {
+	const body = canonical(value, NAMES);
+	return change(c, uuid, { after: () => body, problems: ignoredIn(value) });
+};
 
 export async function patch(c: Context<App>, uuid: string, value: Record<string, unknown>) {
-	const operations = readOperations(value, NAMES);
-	return change(c, uuid, (before) => apply(before, operations));
+	const patch = readPatch(value, NAMES);
+	return change(c, uuid, {
+		after: (before) => apply(before, patch),
+		problems: patch.problems,
+	});
 }
 
 /** Ends the membership, and forgets what SCIM has stored. */
 export const remove = (c: Context<App>, uuid: string) =>
-	retry(async () => {
+	untilWritten(async () => {
 		const { directory } = c.var;
 		const { db } = directory;
 		const found = await readForChange(c, uuid);
 		const { row, state } = found;
 		const plan = planOf(directory, state, false);
-		const ending = prepareEnd(directory, found, plan);
+		const ending = await prepareEnd(c, found, plan);
 		const isForgotten = ({ domain_id, user_id }: typeof scimUsers | typeof scimGroupMembers) =>
 			and(eq(domain_id, directory.domain_id), eq(user_id, row.user_id));
 		const forgotten = {
@@ -276,45 +330,45 @@ const planOf = (directory: Directory, state: people.State, active: boolean) =>
 	);
 
 /** Gives a known user the attributes of a body, and the access that follows. */
-async function save(directory: Directory, found: Found, user: Body, active: boolean) {
+async function save(c: Context<App>, found: Found, user: Body, active: boolean) {
+	const { directory } = c.var;
 	const { row, state } = found;
-	if (user.userName !== row.email)
-		throw new ScimError(
-			400,
-			"mutability",
-			`userName can't change: it is the address of the account (${row.email}).`,
-		);
-	if (active && !row.is_active)
+	if (user.active && !row.is_active)
 		throw new ScimError(403, "mutability", "The operator has deactivated this account.");
 	const plan = planOf(directory, state, active);
-	const ending = prepareEnd(directory, found, plan);
+	const ending = await prepareEnd(c, found, plan);
 	const columns = columnsOf(user);
 	const changed = changesOf(
 		shown(row.external_id, namesOf(row)),
 		shown(columns.external_id, columns.names),
 	);
-	if (changed.length === 0 && plan.entries.length === 0 && row.managed !== null)
+	const renaming =
+		user.userName === row.email ? undefined : rename.prepare(directory, row, user.userName);
+	const entries = [...plan.entries, ...(renaming?.entries ?? [])];
+	if (changed.length === 0 && entries.length === 0 && row.managed !== null)
 		return toResource(directory, row);
 	const isUser = eq(users.id, row.user_id);
-	const rename = directory.db
+	const renameOnlyHere = directory.db
 		.update(users)
 		.set(toAccount(columns.names))
 		.where(and(isUser, isOnlyHere(directory)));
 	const { rows } = await directory.write({
-		checks: state.checks,
+		checks: [...state.checks, ...(renaming?.checks ?? [])],
 		changes: [
 			...plan.changes,
 			...people.upsert(
 				directory,
 				plan.rows.map((each) => ({ ...each, ...columns })),
 			),
-			...(changed.some(({ field }) => field !== "external_id") ? [rename] : []),
+			...(changed.some(({ field }) => field !== "external_id") ? [renameOnlyHere] : []),
+			...(renaming?.changes ?? []),
 			...ending.changes,
 		],
-		entries: [...plan.entries, ...entriesOf(state, row, changed), ...ending.entries],
+		entries: [...entries, ...entriesOf(state, row, changed), ...ending.entries],
 		answers: { rows: select(directory).where(isUser) },
 	});
 	await ending.forget();
+	if (renaming) rename.tell(directory, row, user.userName);
 	return toResource(directory, orNotFound(rows[0]));
 }
 
@@ -330,14 +384,21 @@ function entriesOf(
 }
 
 /** Returns what ends with a membership, besides it. Throws 403 for an owner. */
-function prepareEnd(directory: Directory, { row, keys }: Found, { ended }: people.Plan) {
+async function prepareEnd(c: Context<App>, { row, state, keys }: Found, { ended }: people.Plan) {
+	const { directory } = c.var;
 	if (ended.length === 0) return { changes: [], entries: [], forget: async () => {} };
-	if (row.level === OWNER)
+	if (row.level === OWNER) {
+		await leavingOwner.note(
+			c.var.directory,
+			row,
+			state.names.get(row.user_id)?.member_id ?? row.uuid,
+		);
 		throw new ScimError(
 			403,
 			"mutability",
 			"An owner can't be removed by SCIM. Another owner has to lower the level first.",
 		);
+	}
 	return {
 		changes: people.endAccess(directory, row.user_id, row.email),
 		entries: keys.map(

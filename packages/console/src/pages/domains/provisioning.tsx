@@ -282,6 +282,16 @@ function Requests({ domain }: OfDomain) {
 					<p>
 						<StatusBadge status={open.status} /> <Time value={open.created_at} />
 					</p>
+					{open.ignored.length > 0 && (
+						<>
+							<h3>Not carried out</h3>
+							<ul>
+								{open.ignored.map((text) => (
+									<li key={text}>{text}</li>
+								))}
+							</ul>
+						</>
+					)}
 					<Message title="Request" json={open.request} />
 					<Message title="Response" json={open.response} />
 					<div class="buttons">
