@@ -258,10 +258,10 @@ const add = ({ db, domain_id }: Directory, group_id: string, ids: number[]) =>
 export async function insert(c: Context<App>, value: Record<string, unknown>) {
 	const { directory } = c.var;
 	const { db, domain_id } = directory;
-	const group = readAttributes(canonical(value, NAMES), NOTHING, []);
+	const known = unknownIn(value, NAMES);
+	const group = readAttributes(canonical(value, NAMES), NOTHING, known);
 	return retry(async () => {
-		const problems = unknownIn(value, NAMES);
-		readAttributes(canonical(value, NAMES), NOTHING, problems);
+		const problems = [...known];
 		const [found, [name]] = await directory.read(
 			selectNamed(directory, [...group.members]),
 			selectTaken(directory, group.displayName),
