@@ -30,6 +30,9 @@ declare module "hono" {
 /** All scopes that a key can have. */
 export const scopes = ["*", ...objects.flatMap((object) => [`${object}:read`, `${object}:write`])];
 
+/** The scopes of an app that doesn't say what it needs: everything can be read. */
+export const READ_SCOPES = scopes.filter((scope) => scope.endsWith(":read"));
+
 /** Returns the scope that a method requires: `:read` for GET and HEAD, `:write` for all others. */
 export const scopeFor = (object: ScopeObject, method: string): Scope =>
 	`${object}:${isRead(method) ? "read" : "write"}`;

@@ -63,12 +63,14 @@ const PREFIX = "tnt_";
 /** The prefix of the keys of apps, which are OAuth access tokens. */
 export const ACCESS_TOKEN = "tnt_at_";
 
-/** Generates a key: `tnt_`, 256 random bits in base62, `_`, and the CRC-32 of all that. */
-export function mint(prefix = PREFIX) {
-	const bits = crypto
-		.getRandomValues(new BigUint64Array(4))
-		.reduce((n, word) => (n << 64n) | word, 0n);
-	const body = `${prefix}${base62(bits, 43)}`;
+const randomBits = () => crypto.getRandomValues(new BigUint64Array(4));
+
+/** Generates a key: `tnt_`, 256 bits in base62, `_`, and the CRC-32 of all that. */
+export function mint(prefix = PREFIX, bits = randomBits()) {
+	const body = `${prefix}${base62(
+		bits.reduce((n, word) => (n << 64n) | word, 0n),
+		43,
+	)}`;
 	return `${body}_${checksum(body)}`;
 }
 
@@ -95,8 +97,8 @@ export async function digest(value: string) {
 export const mask = (value: string, prefix = PREFIX) => `${prefix}…${value.slice(-4)}`;
 
 /** Returns the value of a new key, and the columns that identify it. */
-export async function newKey(prefix = PREFIX) {
-	const value = mint(prefix);
+export async function newKey(prefix = PREFIX, bits = randomBits()) {
+	const value = mint(prefix, bits);
 	return { value, columns: { hash: await digest(value), mask_value: mask(value, prefix) } };
 }
 

@@ -1,4 +1,4 @@
-import { and, eq, isNotNull, type SQL } from "drizzle-orm";
+import { and, eq, isNotNull, type SQL, sql } from "drizzle-orm";
 import type { Context } from "hono";
 import { v7 } from "uuid";
 import { commit } from "../../access/unit_of_work.ts";
@@ -16,7 +16,7 @@ import type { App } from "../../env.ts";
 import { appReused, mailChange } from "../users/mails.ts";
 import { userColumns } from "../users/shape.ts";
 import type { Client } from "./clients.ts";
-import { readRefreshToken } from "./tokens.ts";
+import { type RefreshToken, readRefreshToken } from "./tokens.ts";
 
 /* Grants: the keys of apps. */
 
@@ -33,7 +33,11 @@ export const select = (db: Database) =>
 			user: userColumns,
 			label: personalApiKeys.label,
 			hash: personalApiKeys.hash,
-			scopes: personalApiKeys.scopes,
+			/** What the person has allowed. */
+			scopes: sql`coalesce(${oauthRefreshTokens.scopes}, ${personalApiKeys.scopes})`
+				.mapWith(personalApiKeys.scopes)
+				.as("allowed_scopes"),
+			access_scopes: aliased(personalApiKeys.scopes, "access_scopes"),
 			scoped_organizations: personalApiKeys.scoped_organizations,
 			scoped_projects: personalApiKeys.scoped_projects,
 			created_at: personalApiKeys.created_at,
@@ -45,6 +49,7 @@ export const select = (db: Database) =>
 			refresh_hash: aliased(oauthRefreshTokens.hash, "refresh_hash"),
 			refresh_expires_at: aliased(oauthRefreshTokens.expires_at, "refresh_expires_at"),
 			ends_at: oauthRefreshTokens.ends_at,
+			last_exchange: oauthRefreshTokens.last_exchange,
 		})
 		.from(personalApiKeys)
 		.innerJoin(users, and(eq(users.id, personalApiKeys.user_id), eq(users.is_active, true)))
@@ -57,7 +62,9 @@ export const selectGrants = (db: Database, where: SQL) =>
 export type Grant = Awaited<ReturnType<typeof selectGrants>>[number];
 
 /** A grant that was found by one of its tokens. `used`: a refresh token that was exchanged. */
-export type Found = { grant: Grant; kind: "access" | "refresh" | "used" };
+export type Found =
+	| { grant: Grant; kind: "access" }
+	| { grant: Grant; kind: "refresh" | "used"; token: RefreshToken };
 
 /** Finds the grant of an access token or refresh token. One round trip, or none. */
 export async function findByToken(db: Connected, token: string): Promise<Found | undefined> {
@@ -69,7 +76,7 @@ export async function findByToken(db: Connected, token: string): Promise<Found |
 	if (!grant) return undefined;
 	if (!refresh) return { grant, kind: "access" };
 	if (grant.family !== (await digest(refresh.family))) return undefined;
-	return { grant, kind: grant.refresh_hash === hash ? "refresh" : "used" };
+	return { grant, kind: grant.refresh_hash === hash ? "refresh" : "used", token: refresh };
 }
 
 type Named = Pick<Grant, "id" | "label" | "user_id" | "client_id" | "scoped_organizations">;

@@ -44,15 +44,16 @@ export async function introspect(c: Context<App>, form: Form) {
 		return INACTIVE;
 	}
 	const { kind, grant } = found;
-	const expires_at = kind === "access" ? grant.expires_at : grant.refresh_expires_at;
+	const isAccess = kind === "access";
+	const expires_at = isAccess ? grant.expires_at : grant.refresh_expires_at;
 	if (kind === "used" || expires_at === null || expires_at <= now()) return INACTIVE;
 	const service = { env: c.env, url: c.req.url };
 	const audience = AUDIENCES.find((each) => each === grant.audience);
 	return {
 		active: true,
-		scope: grant.scopes.join(" "),
+		scope: (isAccess ? grant.access_scopes : grant.scopes).join(" "),
 		client_id,
-		...(kind === "access" && { token_type: "Bearer" }),
+		...(isAccess && { token_type: "Bearer" }),
 		exp: Math.floor(Date.parse(expires_at) / 1000),
 		sub: grant.user.uuid,
 		...(audience && { aud: resourceOf(service, audience) }),

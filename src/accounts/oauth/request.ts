@@ -1,5 +1,5 @@
 import type * as z from "zod";
-import { scopes as known } from "../../access/scopes.ts";
+import { scopes as known, READ_SCOPES } from "../../access/scopes.ts";
 import type { Tenant } from "../../access/tenant.ts";
 import { invalid } from "../../http/errors.ts";
 import { isLoopback } from "../../http/origins.ts";
@@ -11,16 +11,16 @@ import type { AppRequest, Request } from "./shape.ts";
 /** What an app asks for. */
 export type Asked = { client: Client; audience: string; scopes: string[] };
 
-/** The scopes of a request that names none: everything can be read. */
-const DEFAULT = known.filter((scope) => scope.endsWith(":read"));
-
-/** Returns the scopes in a request. Unknown ones, such as `offline_access`, are ignored. */
-function scopesIn(scope: string | undefined) {
-	if (!scope) return DEFAULT;
+/** Returns the known scopes in a request. Others, such as `offline_access`, are ignored. */
+export function knownIn(scope = "") {
 	const wanted = scope.split(" ");
-	const scopes = known.filter((each) => wanted.includes(each));
-	if (scopes.length === 0) throw invalid("scope", "The app asks for no scope that exists.");
-	return scopes;
+	return known.filter((each) => wanted.includes(each));
+}
+
+/** Returns the scopes that an app asks for: to read everything if it names no known scope. */
+function scopesIn(scope: string | undefined) {
+	const wanted = knownIn(scope);
+	return wanted.length > 0 ? wanted : READ_SCOPES;
 }
 
 /** @throws 400 if the resource isn't one of this service. Without one, the app asks for the API. */

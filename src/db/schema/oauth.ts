@@ -32,6 +32,20 @@ export const oauthCodes = sqliteTable("oauth_codes", {
 	key_id: text(),
 });
 
+/** When a token was issued (ISO 8601), and the salt from which it was derived. */
+export type Issue = { at: string; salt: string };
+
+/**
+ * How the tokens of the last refresh were derived (`exchangeFor`). They can be derived again only
+ * with the refresh token that was used, so no token is stored.
+ */
+export type Exchange = {
+	access: Issue;
+	refresh: Issue;
+	/** Whether the refresh token was used several times, as by requests at the same moment. */
+	is_repeated: boolean;
+};
+
 /** The refresh tokens of grants, one each (docs/internals/decisions/0017-grants-are-keys.md). */
 export const oauthRefreshTokens = sqliteTable("oauth_refresh_tokens", {
 	key_id: text()
@@ -44,6 +58,10 @@ export const oauthRefreshTokens = sqliteTable("oauth_refresh_tokens", {
 	expires_at: text().notNull(),
 	/** As in `Approval`. */
 	ends_at: text(),
+	/** What the person has allowed. null before the first refresh: the scopes of the key. */
+	scopes: text({ mode: "json" }).$type<string[]>(),
+	/** null before the first refresh. */
+	last_exchange: text({ mode: "json" }).$type<Exchange>(),
 });
 
 /** What a device asks for (docs/oauth.md#devices). */

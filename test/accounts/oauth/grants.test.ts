@@ -14,7 +14,7 @@ import { users } from "../../../src/db/schema/users.ts";
 import { outbox } from "../../support/mail.ts";
 import { connect } from "../../support/mcp.ts";
 import { stopClock } from "../../support/time.ts";
-import { call, db, world } from "../../support/world.ts";
+import { call, cost, db, world } from "../../support/world.ts";
 import {
 	API,
 	codeFor,
@@ -28,6 +28,7 @@ import {
 	request,
 	revoke,
 	secretsIn,
+	send,
 	statusWith,
 } from "./support.ts";
 
@@ -160,7 +161,7 @@ describe("a refresh token", () => {
 		expect(await grantsOf(home.owner.id)).toHaveLength(1);
 	});
 
-	test("that was used ends the grant with all its tokens", async () => {
+	test("that was used before the last one ends the grant with all its tokens", async () => {
 		const home = await world();
 		const { client_id, refresh: token } = await granted(home);
 		const next = secretsIn(await refresh(client_id, token));
@@ -171,11 +172,12 @@ describe("a refresh token", () => {
 		expect(await grantsOf(home.owner.id)).toEqual([]);
 	});
 
-	test("that was used is a mail to the person", async () => {
+	test("that ends the grant is a mail to the person", async () => {
 		const home = await world();
 		await db.update(users).set({ is_email_verified: true }).where(eq(users.id, home.owner.id));
 		const { client_id, refresh: refresh_token } = await granted(home);
-		await refresh(client_id, refresh_token);
+		const next = secretsIn(await refresh(client_id, refresh_token));
+		await refresh(client_id, next.refresh);
 		const mails = outbox();
 		const body = new URLSearchParams({ grant_type: "refresh_token", refresh_token, client_id });
 		const again = new Request(new URL("/oauth/token", API), { method: "POST", body });
@@ -187,19 +189,124 @@ describe("a refresh token", () => {
 		expect(mail?.text).toContain('A code or token of the app "Notes" was used twice');
 	});
 
-	test("in a race of twenty gives tokens at most once, and none of them work", async () => {
+	test("that was exchanged last gets the same tokens again for 30 seconds", async () => {
+		stopClock();
+		const home = await world();
+		const { client_id, refresh: token } = await granted(home);
+		const next = await refresh(client_id, token);
+		pass(29_999);
+		const { access_token } = next;
+		expect(await refresh(client_id, token)).toEqual({ ...next, expires_in: 3570 });
+		expect(await statusWith(access_token)).toBe(200);
+		pass(1);
+		await expect(refresh(client_id, token)).rejects.toMatchObject(fails("invalid_grant"));
+		expect(await statusWith(access_token)).toBe(401);
+		expect(await grantsOf(home.owner.id)).toEqual([]);
+	});
+
+	test("costs two round trips when it is exchanged, one when that is repeated, and one write for the first repetition", async () => {
+		const { client_id, refresh: refresh_token } = await granted(await world());
+		const form = new URLSearchParams({ grant_type: "refresh_token", refresh_token, client_id });
+		const costs = [];
+		for (let i = 0; i < 3; i += 1) {
+			const { status, headers } = await send("POST", "/oauth/token", form);
+			const { trips, written } = cost({ status, headers, body: null });
+			costs.push([trips, written > 0]);
+		}
+		expect(costs).toEqual([
+			[2, true],
+			[2, true],
+			[1, false],
+		]);
+	});
+
+	test("is useless to other apps within these 30 seconds, too", async () => {
+		const home = await world();
+		const { client_id, refresh: token } = await granted(home);
+		const { access } = secretsIn(await refresh(client_id, token));
+		await expect(refresh(newApp(), token)).rejects.toMatchObject(fails("invalid_grant"));
+		expect(await statusWith(access)).toBe(200);
+	});
+
+	test("in a race of twenty gives all of them the same tokens, which work", async () => {
 		const home = await world();
 		const { client_id, refresh: token } = await granted(home);
 		const racers = Array.from({ length: 20 }, () => refresh(client_id, token));
-		const results = await Promise.allSettled(racers);
-		const tokens = results.flatMap((result) =>
-			result.status === "fulfilled" ? [result.value] : [],
+		const tokens = (await Promise.all(racers)).map(secretsIn);
+		const [one] = tokens;
+		expect(new Set(tokens.map((each) => JSON.stringify(each))).size).toBe(1);
+		expect(await statusWith(one?.access ?? "")).toBe(200);
+		expect(await statusWith((await refresh(client_id, one?.refresh ?? "")).access_token)).toBe(200);
+		expect(await grantsOf(home.owner.id)).toHaveLength(1);
+	});
+
+	test("that is exchanged a moment after the one before leaves the access token to requests on their way", async () => {
+		stopClock();
+		const { client_id, refresh: token } = await granted(await world());
+		const first = secretsIn(await refresh(client_id, token));
+		const second = secretsIn(await refresh(client_id, first.refresh));
+		expect(second.access).toBe(first.access);
+		expect(second.refresh).not.toBe(first.refresh);
+		pass(30_000);
+		const third = secretsIn(await refresh(client_id, second.refresh));
+		expect(await statusWith(first.access)).toBe(401);
+		expect(await statusWith(third.access)).toBe(200);
+	});
+
+	test("isn't exchanged while other requests of the app get it, which may still use the one before", async () => {
+		stopClock();
+		const { client_id, refresh: token } = await granted(await world());
+		const first = secretsIn(await refresh(client_id, token));
+		for (const used of [token, first.refresh, token])
+			expect(secretsIn(await refresh(client_id, used))).toEqual(first);
+		pass(30_000);
+		const next = secretsIn(await refresh(client_id, first.refresh));
+		expect(next.refresh).not.toBe(first.refresh);
+		await expect(refresh(client_id, token)).rejects.toMatchObject(fails("invalid_grant"));
+		expect(await statusWith(next.access)).toBe(401);
+	});
+
+	test("that two processes share serves both, as long as they use it at the same time", async () => {
+		stopClock();
+		const { client_id, refresh: token } = await granted(await world());
+		const processes = [token, token];
+		for (let hour = 0; hour < 3; hour += 1) {
+			for (const [i, current] of processes.entries()) {
+				const { access, refresh: next } = secretsIn(await refresh(client_id, current));
+				processes[i] = next;
+				expect(await statusWith(access)).toBe(200);
+				pass(10_000);
+			}
+			pass(HOUR);
+		}
+	});
+
+	test("gives an access token for some of the scopes, and later all again", async () => {
+		stopClock();
+		const home = await world();
+		const scopes = ["project:write", "user:read"];
+		const { client_id, refresh: token } = await granted(home, {
+			fields: { scope: scopes.join(" ") },
+			choice: { scopes },
+		});
+		const limited = await refresh(client_id, token, { scope: "project:read offline_access" });
+		const { access, refresh: next } = secretsIn(limited);
+		expect(limited.scope).toBe("project:read");
+		const path = `/api/projects/${home.project}`;
+		const rename = async (key: string) =>
+			(await call("PATCH", path, { key, body: { name: "x" } })).status;
+		expect([await statusWith(access), await rename(access)]).toEqual([200, 403]);
+		expect(await introspect(client_id, access)).toMatchObject({ scope: "project:read" });
+		expect(await introspect(client_id, next)).toMatchObject({ scope: scopes.join(" ") });
+		const { body } = await home.ask("GET", "/api/users/@me/oauth_grants");
+		expect(body.results).toMatchObject([{ scopes }]);
+		await expect(refresh(client_id, token, { scope: "user:read" })).rejects.toMatchObject(
+			fails("invalid_scope"),
 		);
-		expect(tokens.length).toBeLessThanOrEqual(1);
-		for (const { access_token } of tokens) expect(await statusWith(access_token)).toBe(401);
-		expect(await grantsOf(home.owner.id)).toEqual([]);
-		const { body } = await home.here("GET", "/events?types=oauth_grant.revoked");
-		expect(body.results).toHaveLength(1);
+		expect(await refresh(client_id, token, { scope: "project:read" })).toEqual(limited);
+		const all = await refresh(client_id, next, { scope: "offline_access" });
+		expect(all.scope).toBe(scopes.join(" "));
+		expect([await rename(all.access_token), await statusWith(access)]).toEqual([200, 401]);
 	});
 
 	test("of another app, a made-up one and an access token change nothing", async () => {

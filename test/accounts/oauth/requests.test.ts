@@ -27,6 +27,8 @@ import {
 	server,
 } from "./support.ts";
 
+const READING = scopes.filter((scope) => scope.endsWith(":read"));
+
 test("a client that knows only a resource finds how to get a token", async () => {
 	const as = await server();
 	for (const url of [API, MCP]) {
@@ -111,19 +113,19 @@ test("the person sees the app, its host, what it asks for, and where it continue
 	});
 });
 
-test("an app that names no scope asks to read, and one without a name is called after its host", async () => {
-	const client_id = newApp({ client_name: undefined });
-	const { parameters } = await request(client_id);
-	const { body } = await preview(await world(), parameters);
-	expect(body.scopes).toEqual(scopes.filter((scope) => scope.endsWith(":read")));
-	expect(body.client_name).toBe(new URL(client_id).host);
-});
+test.each([{}, { scope: "" }, { scope: "offline_access" }, { scope: "claudeai openid" }])(
+	"an app that names no known scope asks to read: %o",
+	async (fields) => {
+		const { parameters } = await request(newApp(), fields);
+		const { body } = await preview(await world(), parameters);
+		expect(body.scopes).toEqual(READING);
+	},
+);
 
 test.each([
 	["response_type", { response_type: "token" }, "invalid_choice"],
 	["code_challenge", { code_challenge: "x" }, "invalid_input"],
 	["code_challenge_method", { code_challenge_method: "plain" }, "invalid_choice"],
-	["scope", { scope: "nothing" }, "invalid_input"],
 	["resource", { resource: "https://evil.test/mcp" }, "invalid_input"],
 	["resource", { resource: "https://app.tenantry.test/docs" }, "invalid_input"],
 	["redirect_uri", { redirect_uri: `${CALLBACK}/x` }, "invalid_input"],

@@ -1,0 +1,2 @@
+ALTER TABLE `oauth_refresh_tokens` ADD `scopes` text;--> statement-breakpoint
+ALTER TABLE `oauth_refresh_tokens` ADD `last_exchange` text;
