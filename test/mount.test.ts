@@ -77,7 +77,7 @@ function guardsOf({ path, scope }: Route) {
 	if (scope === null) return [allowed, ...(path.startsWith("/api/") ? ["chooseVersion"] : [])];
 	const [tenant] = TENANTS.find(([beginning]) => path.startsWith(beginning)) ?? [];
 	return [
-		...["authenticate", "chooseVersion", allowed, `scope of ${scope.split(":")[0]}`],
+		...[`scope of ${scope.split(":")[0]}`, "authenticate", "chooseVersion", allowed],
 		...["safeRetries", "conditional", `tenant of ${tenant}`],
 	];
 }

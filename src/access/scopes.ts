@@ -43,11 +43,16 @@ export const grants = (granted: string[], scope: string) =>
 	granted.includes(scope) ||
 	granted.includes(scope.replace(/:read$/, ":write"));
 
-/** Requires a scope of `object`, which the guard checks. `test/mount.test.ts` reads the object. */
+/**
+ * Requires a scope of `object`, which the guard checks, and which a 401 names. `test/mount.test.ts`
+ * reads the object.
+ */
 export const scope = (object: ScopeObject) =>
 	Object.assign(
 		createMiddleware<App>(async (c, next) => {
-			c.set("scope", scopeFor(object, c.req.method));
+			const scope = scopeFor(object, c.req.method);
+			c.set("scope", scope);
+			c.set("needed_scopes", scope);
 			await next();
 		}),
 		{ object },

@@ -7,6 +7,13 @@ import type { ErrorCode } from "./codes.ts";
 import type { ErrorBody } from "./error_body.ts";
 import { formatted } from "./json.ts";
 
+declare module "hono" {
+	interface ContextVariableMap {
+		/** The scopes that a token for the request needs, separated by spaces. */
+		needed_scopes: string | undefined;
+	}
+}
+
 type Choices = z.infer<typeof ErrorBody>["choices"];
 
 type Parts = {
@@ -84,13 +91,16 @@ export const forbidden = (
 	code: ErrorCode = "permission_denied",
 ) => error(403, code, detail);
 
-/** 403: the key lacks the scope. An app can then ask for it. */
-export const insufficientScope = (scope: string) =>
+/**
+ * 403: the key lacks the scope. An app can then ask for it.
+ * @param held scopes that the app has and should ask for again, so that it keeps them
+ */
+export const insufficientScope = (scope: string, held: string[] = []) =>
 	error(
 		403,
 		"permission_denied",
 		`API key missing required scope '${scope}'`,
-		challenge(` error="insufficient_scope", scope="${scope}"`),
+		challenge(` error="insufficient_scope", scope="${[...held, scope].join(" ")}"`),
 	);
 
 export const notFound = (detail = "Not found.") => error(404, "not_found", detail);
@@ -207,13 +217,20 @@ export const notSetUp = () =>
 /** Returns the `Link` header that leads to the documentation of an error code. */
 const helpFor = (code: string) => `</docs/api#${code}>; rel="help"`;
 
-/** Adds to a challenge where an app learns how to get a token (RFC 9728, section 5.1). */
+/**
+ * Adds to a challenge where an app learns how to get a token (RFC 9728, section 5.1), and which
+ * scopes it needs.
+ */
 function withMetadata(c: Context, challenge: string | undefined) {
 	const [resource] = /^\/(?:api|mcp)(?=\/|$)/.exec(c.req.path) ?? [];
 	if (!challenge || !resource) return challenge && { "WWW-Authenticate": challenge };
 	const url = new URL(`/.well-known/oauth-protected-resource${resource}`, c.req.url);
+	const scopes = challenge.includes("scope=") ? undefined : c.get("needed_scopes");
 	const comma = challenge.includes("=") ? "," : "";
-	return { "WWW-Authenticate": `${challenge}${comma} resource_metadata="${url.href}"` };
+	const needed = scopes ? `, scope="${scopes}"` : "";
+	return {
+		"WWW-Authenticate": `${challenge}${comma} resource_metadata="${url.href}"${needed}`,
+	};
 }
 
 export const respond = (c: Context, { body, status, headers }: ApiError) => {

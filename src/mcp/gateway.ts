@@ -2,7 +2,7 @@ import { RpcTarget } from "cloudflare:workers";
 import type { Context } from "hono";
 import { asPartOfMcp } from "../auth/audience.ts";
 import type { App } from "../env.ts";
-import { type ApiError, badCredentials } from "../http/errors.ts";
+import { type ApiError, badCredentials, insufficientScope } from "../http/errors.ts";
 import { markModel } from "../http/preview.ts";
 import { CURRENT_VERSION } from "../http/versions.ts";
 import { logRequestError } from "../lib/log.ts";
@@ -25,6 +25,9 @@ export type ApiRequest = {
 /** The headers of the MCP request that are copied to requests to the API. */
 const PASSED_ON = ["authorization", "cf-connecting-ip", "x-d1-bookmark"];
 
+/** Matches the challenge for a missing scope (`insufficientScope`). */
+const INSUFFICIENT = /error="insufficient_scope", scope="([^"]+)"/;
+
 /**
  * What the isolate of the MCP server can call: the API, with the key of an MCP request, so that the
  * API decides what is allowed. The key stays in this isolate.
@@ -34,7 +37,7 @@ export class Gateway extends RpcTarget {
 	readonly #api: Api;
 	/** Whether the API has checked the key. */
 	wasChecked = false;
-	/** The error with which the API rejected the key, if it did. */
+	/** The error of the API that is one of the whole request, if there was one. */
 	error: ApiError | undefined;
 
 	constructor(c: Context<App>, api: Api) {
@@ -76,7 +79,10 @@ export class Gateway extends RpcTarget {
 	#note({ status, headers }: Response) {
 		this.wasChecked = true;
 		if (status === 401) this.error = badCredentials();
-		const { meter } = this.#c.var;
+		const { meter, key } = this.#c.var;
+		const [, missing] = INSUFFICIENT.exec(headers.get("www-authenticate") ?? "") ?? [];
+		// Only an app can ask for more.
+		if (missing && key.audience) this.error = insufficientScope(missing, key.scopes);
 		for (const [, name, n] of headers.get("server-timing")?.matchAll(/\b(\w+);desc="(\d+)"/g) ?? [])
 			if (isCost(meter, name)) meter[name] += Number(n);
 		const bookmark = headers.get("x-d1-bookmark");

@@ -1,6 +1,6 @@
 import { createMiddleware } from "hono/factory";
 import { asCaller } from "../access/middleware.ts";
-import { anyKey } from "../access/scopes.ts";
+import { anyKey, READ_SCOPES } from "../access/scopes.ts";
 import { authenticateKey } from "../auth/authenticate.ts";
 import type { App } from "../env.ts";
 import { forbidden } from "../http/errors.ts";
@@ -52,10 +52,16 @@ const checkOrigin = createMiddleware<App>(async (c, next) => {
 	await next();
 });
 
+/** Has a 401 name the scopes to begin with. A message that needs more is a 403 that names it. */
+const nameScopes = createMiddleware<App>(async (c, next) => {
+	c.set("needed_scopes", READ_SCOPES.join(" "));
+	await next();
+});
+
 /** Serves `/mcp` (docs/mcp.md). It is stateless, so there is no stream to GET. */
 export const mcp = (api: Api) =>
 	router()
-		.use(jsonRpcErrors, checkOrigin, authenticateKey, anyKey, asCaller)
+		.use(jsonRpcErrors, checkOrigin, nameScopes, authenticateKey, anyKey, asCaller)
 		.all("/", allowOnly(["POST"]), async (c) => {
 			const { serve } = await import("./server.ts");
 			const response = await serve(c, api);

@@ -94,7 +94,9 @@ describe.each(titled(guarded))("%s", (_, route) => {
 				detail: "Authentication credentials were not provided.",
 			},
 		});
-		expect(unauthenticated.headers.get("www-authenticate")).toMatch(/^Bearer resource_metadata=/);
+		const challenge = unauthenticated.headers.get("www-authenticate");
+		expect(challenge).toMatch(/^Bearer resource_metadata=/);
+		expect(challenge).toContain(`, scope="${route.scope}"`);
 		for (const site of [{ "sec-fetch-site": "same-site" }, { origin: "https://evil.test" }]) {
 			const headers = { cookie: `__Host-tenantry=${home.key}`, ...site };
 			expect((await ask(route, undefined, { headers })).status).toBe(401);

@@ -1,6 +1,7 @@
 import { env } from "cloudflare:workers";
 import { eq } from "drizzle-orm";
 import { describe, expect, test, vi } from "vitest";
+import { scopes } from "../../src/access/scopes.ts";
 import { digest } from "../../src/auth/keys.ts";
 import { personalApiKeys } from "../../src/db/schema/personal_api_keys.ts";
 import { connect, eras, post } from "../support/mcp.ts";
@@ -90,8 +91,8 @@ describe.each(eras)("a client of revision %s", (_, era) => {
 
 describe("the endpoint", () => {
 	test("without a key, and with a wrong one, is a 401 that says how to authenticate", async () => {
-		const metadata =
-			'resource_metadata="https://tenantry.test/.well-known/oauth-protected-resource/mcp"';
+		const reading = scopes.filter((scope) => scope.endsWith(":read")).join(" ");
+		const metadata = `resource_metadata="https://tenantry.test/.well-known/oauth-protected-resource/mcp", scope="${reading}"`;
 		for (const [key, code, challenge] of [
 			[undefined, "not_authenticated", `Bearer ${metadata}`],
 			["tnt_wrong", "authentication_failed", `Bearer error="invalid_token", ${metadata}`],

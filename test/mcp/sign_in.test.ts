@@ -7,9 +7,11 @@ import {
 	StreamableHTTPClientTransport,
 } from "@modelcontextprotocol/client";
 import { expect, test, vi } from "vitest";
-import { approve, MCP, send } from "../accounts/oauth/support.ts";
+import { scopes } from "../../src/access/scopes.ts";
+import { approve, granted, MCP, send } from "../accounts/oauth/support.ts";
+import { post } from "../support/mcp.ts";
 import { stopClock } from "../support/time.ts";
-import { world } from "../support/world.ts";
+import { keyFor, world } from "../support/world.ts";
 
 /* The official client gets and keeps its access by itself, from the URL alone. */
 
@@ -77,7 +79,52 @@ async function signedIn(home: Home) {
 	return storage;
 }
 
+const READING = scopes.filter((scope) => scope.endsWith(":read"));
+const LIST_DOMAINS = { operationId: "listDomains", parameters: { organization_id: "@current" } };
 const READ = { operationId: "listProjects" };
+
+test("an app asks to read, and for more when a call needs it, without losing what it has", async () => {
+	const home = await world();
+	const storage: Storage = {};
+	const app = start(storage);
+	await expect(connect(app)).rejects.toThrow();
+	expect(app.asked.map(({ scope }) => scope)).toEqual([READING.join(" ")]);
+	await allow(home, app, ["project:read", "user:read"]);
+	const call = await connect(app);
+	expect((await call("whoami")).structuredContent).toMatchObject({
+		key: { scopes: ["project:read", "user:read"] },
+	});
+	const change = {
+		operationId: "updateProject",
+		parameters: { id: "@current" },
+		body: { name: "New" },
+		confirm: true,
+	};
+	await expect(call("change", change)).rejects.toThrow();
+	const [, asked] = app.asked;
+	expect(asked?.scope).toBe("project:read user:read project:write");
+	await allow(home, app, ["project:write", "user:read"]);
+	expect((await call("change", change)).structuredContent).toMatchObject({ status: 200 });
+	expect((await call("read", READ)).isError).toBeUndefined();
+	expect(app.asked).toHaveLength(2);
+});
+
+test("a call for which an app lacks a scope is a 403 that names what it has and needs, and an error of the tool for keys", async () => {
+	const home = await world();
+	const choice = { scopes: ["project:read", "user:read"] };
+	const { access } = await granted(home, { fields: { resource: MCP }, choice });
+	const key = await keyFor(home.owner.id, choice);
+	const params = { name: "read", arguments: LIST_DOMAINS };
+	const message = { jsonrpc: "2.0", id: 1, method: "tools/call", params };
+	const { status, headers, body } = await post(access, message);
+	const detail = "API key missing required scope 'organization:read'";
+	expect([status, body.error.message]).toEqual([403, detail]);
+	expect(headers.get("www-authenticate")).toMatch(
+		/^Bearer error="insufficient_scope", scope="project:read user:read organization:read", resource_metadata="[^"]+\/mcp"$/,
+	);
+	const ofKey = await post(key, message);
+	expect([ofKey.status, ofKey.body.result.structuredContent.error.detail]).toEqual([200, detail]);
+});
 
 test.each([
 	["one process", (storage: Storage) => [storage]],

@@ -33,7 +33,6 @@ export class OauthError extends ApiError {
 /** The codes for errors of fields (src/accounts/oauth/request.ts). */
 const OF_FIELDS = new Map<string | null, OauthCode>([
 	["client_id", "invalid_client"],
-	["scope", "invalid_scope"],
 	["resource", "invalid_target"],
 ]);
 

@@ -1,5 +1,5 @@
 import type { Context } from "hono";
-import { scopes } from "../../access/scopes.ts";
+import { READ_SCOPES, scopes } from "../../access/scopes.ts";
 import type { Audience } from "../../auth/audience.ts";
 import type { App } from "../../env.ts";
 import { router } from "../../http/router.ts";
@@ -9,14 +9,17 @@ import { DEVICE_GRANT } from "./tokens.ts";
 
 const serviceOf = ({ env, req }: Context<App>): Service => ({ env, url: req.url });
 
-/** The scopes that apps should ask for: the person then takes away what the app doesn't need. */
+/** The scopes that apps may ask for by themselves. Only a person who wants that asks for all. */
 const LIMITED = scopes.filter((scope) => scope !== "*");
+
+/** Clients of `/mcp` ask for all of these: what they read with. A 403 names what else they need. */
+const OFFERED = { api: LIMITED, mcp: READ_SCOPES };
 
 /** How apps get tokens for a resource (RFC 9728). */
 const protectedResource = (service: Service, audience: Audience) => ({
 	resource: resourceOf(service, audience),
 	authorization_servers: [issuerOf(service)],
-	scopes_supported: LIMITED,
+	scopes_supported: OFFERED[audience],
 	bearer_methods_supported: ["header"],
 	resource_name: "Tenantry",
 	resource_documentation: `${issuerOf(service)}/docs/oauth`,
@@ -40,7 +43,7 @@ function authorizationServer(service: Service) {
 		response_modes_supported: ["query"],
 		grant_types_supported: ["authorization_code", "refresh_token", DEVICE_GRANT, TOKEN_EXCHANGE],
 		code_challenge_methods_supported: ["S256"],
-		scopes_supported: scopes,
+		scopes_supported: LIMITED,
 		authorization_response_iss_parameter_supported: true,
 		client_id_metadata_document_supported: true,
 		service_documentation: `${issuer}/docs/oauth`,

@@ -45,7 +45,8 @@ const REQUEST = {
 		"Where the app continues. It must be one of the app's, except for the port of a program on your computer.",
 	code_challenge: "The SHA-256 of the app's secret for this request, in base64url (PKCE).",
 	code_challenge_method: "Always `S256`.",
-	scope: "The scopes that the app asks for, separated by spaces; by default, all `:read` scopes.",
+	scope:
+		"The scopes that the app asks for, separated by spaces. Without a known one, all `:read` scopes.",
 	state: "A text that the app gets back.",
 	resource:
 		"The URL of the API or of the MCP server, which the tokens are for; by default the API.",

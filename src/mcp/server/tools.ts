@@ -1,5 +1,6 @@
 import type { CallToolResult, McpServer } from "@modelcontextprotocol/server";
 import * as z from "zod";
+import { grants } from "../../access/scopes.ts";
 import type { Caller } from "./caller.ts";
 import { describe } from "./describe.ts";
 import { numberLevels } from "./levels.ts";
@@ -98,13 +99,10 @@ async function whoami(caller: Caller) {
 		allowed_ips,
 		expires_at,
 	};
+	const hint = "To read the user, the key needs the scope user:read.";
+	if (!grants(scopes, "user:read")) return result({ user: null, key, hint });
 	const response = await caller.send("GET", "/api/users/@me");
-	if (response.status === 200) return result({ user: response.data, key });
-	// Other errors have more information, for example that the key can't be used from the caller's IP
-	// address.
-	if (response.status !== 403 || !JSON.stringify(response.data).includes("missing required scope"))
-		return rejected(response);
-	return result({ user: null, key, hint: "To read the user, the key needs the scope user:read." });
+	return response.status === 200 ? result({ user: response.data, key }) : rejected(response);
 }
 
 async function list(caller: Caller, { tag, search, changes }: z.infer<typeof ListArguments>) {

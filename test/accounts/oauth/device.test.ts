@@ -170,7 +170,6 @@ test("an app that doesn't say that it uses device codes can't, and wrong request
 		[{}, newApp(), "unauthorized_client"],
 		[{}, "https://notes.example", "invalid_client"],
 		[{}, `${env.RECEIVER_URL}/status/500`, "invalid_client"],
-		[{ scope: "nothing" }, newDeviceApp(), "invalid_scope"],
 		[{ resource: "https://evil.test/mcp" }, newDeviceApp(), "invalid_target"],
 		[{ scope: "x".repeat(2_001) }, newDeviceApp(), "invalid_request"],
 	] as const)

@@ -34,7 +34,9 @@ test("a client that knows only a resource finds how to get a token", async () =>
 	for (const url of [API, MCP]) {
 		const found = await resource(url);
 		expect(found).toMatchObject({ resource: url, authorization_servers: [as.issuer] });
-		expect(found.scopes_supported).toEqual(scopes.filter((scope) => scope !== "*"));
+		const offered = scopes.filter((scope) => scope !== "*");
+		expect(found.scopes_supported).toEqual(url === MCP ? READING : offered);
+		expect(as.scopes_supported).toEqual(offered);
 	}
 	expect(as).toMatchObject({
 		issuer: "https://app.tenantry.test",
@@ -76,12 +78,17 @@ test("a rejected request says where to get a token, and which scope it needs", a
 	const home = await world();
 	const challenge = async (method: string, path: string, key?: string) =>
 		(await call(method, path, { key })).headers.get("www-authenticate");
-	expect(await challenge("GET", "/api/projects")).toBe(`Bearer ${metadata}/api"`);
-	expect(await challenge("GET", "/api/projects", "x")).toBe(
-		`Bearer error="invalid_token", ${metadata}/api"`,
+	expect(await challenge("GET", "/api/projects")).toBe(
+		`Bearer ${metadata}/api", scope="project:read"`,
+	);
+	expect(await challenge("POST", "/api/projects", "x")).toBe(
+		`Bearer error="invalid_token", ${metadata}/api", scope="project:write"`,
 	);
 	const mcp = await post(undefined, {});
-	expect(mcp.headers.get("www-authenticate")).toBe(`Bearer ${metadata}/mcp"`);
+	expect(mcp.headers.get("www-authenticate")).toBe(
+		`Bearer ${metadata}/mcp", scope="${READING.join(" ")}"`,
+	);
+	expect(await challenge("GET", "/api/nothing")).toBe(`Bearer ${metadata}/api"`);
 	const key = await keyFor(home.owner.id, { scopes: ["user:read"] });
 	expect(await challenge("DELETE", `/api/projects/${home.project}`, key)).toBe(
 		`Bearer error="insufficient_scope", scope="project:write", ${metadata}/api"`,
