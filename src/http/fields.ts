@@ -104,9 +104,9 @@ export const name = (max: number) =>
 
 /**
  * Before the `@`, a dot-atom (RFC 5322, section 3.2.3) of at most 64 characters (RFC 5321, section
- * 4.5.3.1.1). Labels start and end with a letter or digit; the last one has only letters, or is an
- * internationalized one (an A-label, RFC 5890, section 2.3.2.1). `.invalid` is rejected, since nobody can
- * have an address there (RFC 6761, section 6.4): service accounts have such addresses, and no
+ * 4.5.3.1.1). Labels start and end with a letter or digit. The last one has only letters, or is
+ * internationalized (an A-label, RFC 5890, section 2.3.2.1). `.invalid` is rejected, since nobody
+ * can have an address there (RFC 6761, section 6.4): service accounts have such addresses, and no
  * request must be able to name one.
  */
 const EMAIL =

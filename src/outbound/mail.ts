@@ -14,7 +14,7 @@ export class MailText {
 export type Mail = {
 	to: string;
 	reply_to?: Mailbox;
-	/** Without names that people chose who share no organization with the recipient. */
+	/** Without names that were chosen by people who share no organization with the recipient. */
 	subject: MailText;
 	paragraphs: MailText[];
 	/** The link to the action that the mail is about. Its label is our own. */
@@ -47,13 +47,13 @@ export const multiLine = (text: string) =>
 		.map(singleLine)
 		.join("\n");
 
-/**
- * Punctuation before which links have a host, scheme or user, unless a space or line break follows.
- * Includes characters that readers or browsers take for such punctuation (see `JOINT`).
- */
+/** What may be a joint of a link: not a colon between digits, as in a time, nor before a space. */
 const MARK = /(?!(?<=\d):\d)[\p{P}\p{S}\p{No}](?=[^ \n])/gu;
 
-/** The marks, after compatibility decomposition, and the ideographic full stop (UTS 46). */
+/**
+ * The marks that links need between their parts. Mail readers and browsers take other characters for
+ * them (UTS 46): those that have one in their compatibility decomposition, and U+3002.
+ */
 const JOINT = /[.:@\\\u3002]/;
 
 /** Seven or more digits, with characters between them that phone numbers can have; not a date. */
@@ -106,7 +106,7 @@ export const quotation = (message: string) =>
 export const greeting = (first_name: string) =>
 	first_name ? unlinked`Hello ${first_name},` : unlinked`Hello,`;
 
-/** Keeps Apple's readers and browsers from making links of phone numbers, addresses, dates and the like. */
+/** Keeps Apple's mail readers and browsers from making links of numbers, addresses and dates. */
 export const NO_DETECTION = html`<meta name="format-detection" content="telephone=no, date=no, address=no, email=no, url=no">`;
 
 /** Returns the message for the binding, as text and HTML. The mail service encodes it. */
