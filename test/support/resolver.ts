@@ -144,13 +144,13 @@ async function stub() {
 	return `http://127.0.0.1:${await listen(server)}/dns-query`;
 }
 
+/** Writes a text as a zone file does (RFC 1035, 5.1). */
+const quoted = (text: string) =>
+	`"${Array.from(Buffer.from(text), (byte) => `\\${`${byte}`.padStart(3, "0")}`).join("")}"`;
+
 const line = ({ name, type, data, ttl }: (typeof RECORDS)[number]) =>
 	`${name}. ${ttl} IN ${type} ${
-		type === "TXT"
-			? data.map((text) => `"${text}"`).join(" ")
-			: type === "CNAME"
-				? `${data}.`
-				: data
+		type === "TXT" ? data.map(quoted).join(" ") : type === "CNAME" ? `${data}.` : data
 	}`;
 
 const UNBOUND = (port: number, folder: string) => `

@@ -279,7 +279,8 @@ describe("an endpoint that fails", () => {
 			next_attempt_at: null,
 		});
 		expect(own.sent).toEqual([]);
-		const { host } = new URL(env.RECEIVER_URL);
+		// No reader makes a link of it.
+		const host = new URL(env.RECEIVER_URL).host.replaceAll(".", ". ");
 		const mails = await digests(home, Date.now());
 		expect(mails.map(({ to }) => to).sort()).toEqual([home.owner.email, admin.email].sort());
 		expect(mails[0]?.subject).toMatch(/^1 webhook was disabled in /);

@@ -51,7 +51,7 @@ const missing = env.DOH_REAL ? "" : " (skipped: install unbound and dnsdist)";
 
 test.skipIf(missing)(`the tests' resolver answers as a real one does${missing}`, async () => {
 	const names = [
-		...["right", "wrong", "several", "split", "part", "nodata", "missing"].map(
+		...["right", "wrong", "several", "split", "quoted", "spaced", "part", "nodata", "missing"].map(
 			(label) => `_tenantry-challenge.${label}.example.test`,
 		),
 		...["right", "public", "inside", "partly", "nobody", "x.servfail"].map(
