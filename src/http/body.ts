@@ -72,11 +72,21 @@ function parse(json: string, read: Read, where = "") {
 	}
 }
 
-/** Parses JSON Lines into a list. Blank lines are skipped. */
+/** Returns the lines of JSON Lines that aren't blank, with their numbers from 1. */
+const linesIn = (text: string) =>
+	text.split("\n").flatMap((line, i) => (line.trim() === "" ? [] : [{ line, number: i + 1 }]));
+
+/** Parses JSON Lines into a list. */
 const parseLines = (text: string, read: Read) =>
-	text
-		.split("\n")
-		.flatMap((line, i) => (line.trim() === "" ? [] : [parse(line, read, `line ${i + 1}: `)]));
+	linesIn(text).map(({ line, number }) => parse(line, read, `line ${number}: `));
+
+const mediaTypeOf = (c: Context<App>) => c.req.header("content-type")?.split(";")[0]?.trim() ?? "";
+
+/** Returns the number of the line with an item of the body; undefined if it isn't JSON Lines. */
+export async function lineOf(c: Context<App>, { lines }: BodyOptions, item: PropertyKey) {
+	if (!lines || !LINES_TYPE.test(mediaTypeOf(c)) || typeof item !== "number") return undefined;
+	return linesIn(decode(await bytesOf(c)))[item]?.number;
+}
 
 export type BodyOptions = {
 	/** Whether the body can also be JSON Lines, which are parsed into a list. */
@@ -87,8 +97,7 @@ export type BodyOptions = {
 
 /** Parses the body. An empty one counts as `{}`, whatever its media type. */
 export async function readValue(c: Context<App>, { lines, exact }: BodyOptions): Promise<unknown> {
-	const header = c.req.header("content-type") ?? "";
-	const type = header.split(";")[0]?.trim() ?? "";
+	const type = mediaTypeOf(c);
 	const bytes = await bytesOf(c);
 	const isLines = lines && LINES_TYPE.test(type);
 	const isBlank = bytes.every((byte) => WHITE_SPACE.includes(byte));
@@ -96,7 +105,7 @@ export async function readValue(c: Context<App>, { lines, exact }: BodyOptions):
 	if (!isLines && !JSON_TYPE.test(type)) throw unsupportedMediaType(type);
 	const encoding = c.req.header("content-encoding")?.trim() || "identity";
 	if (encoding.toLowerCase() !== "identity") throw unsupportedEncoding(encoding);
-	const [, charset = "utf-8"] = CHARSET.exec(header) ?? [];
+	const [, charset = "utf-8"] = CHARSET.exec(c.req.header("content-type") ?? "") ?? [];
 	if (!/^utf-?8$/i.test(charset)) throw parseError("The charset of the body must be UTF-8.");
 	const read = exact ? parseExact : parseUnrounded;
 	return isLines ? parseLines(decode(bytes), read) : parse(decode(bytes), read);

@@ -2,7 +2,7 @@ import { type Hook, zValidator } from "@hono/zod-validator";
 import type { Context, MiddlewareHandler } from "hono";
 import type * as z from "zod";
 import type { App } from "../env.ts";
-import { type BodyOptions, readValue } from "./body.ts";
+import { type BodyOptions, lineOf, readValue } from "./body.ts";
 import type { ErrorCode } from "./codes.ts";
 import { ApiError, invalid } from "./errors.ts";
 import { issue, notAChoice, WRONG_FORMAT } from "./fields.ts";
@@ -127,12 +127,17 @@ function validator<T extends Target, S extends z.ZodType>(
 	shape: S,
 	first: First,
 	choose = (read: unknown) => read,
+	options: BodyOptions = {},
 ): Validated<T, S> {
 	const hook: Hook<unknown, App, string, T, object, z.ZodType> = async (result, c) => {
 		const [issue] = result.success ? [] : result.error.issues;
 		if (!issue) return;
 		await first(c);
-		throw toApiError(issue);
+		const error = toApiError(issue);
+		const line = await lineOf(c, options, issue.path[0] ?? "");
+		if (line === undefined) throw error;
+		const { attr, detail, code, choices } = error.body;
+		throw invalid(attr, `Line ${line}: ${detail}`, code, choices);
 	};
 	return zValidator<z.ZodType, T, App, string, typeof hook, unknown, unknown, Input<T, S>>(
 		target,
@@ -178,6 +183,7 @@ export function body<S extends z.ZodType>(
 			shape,
 			first,
 			() => value,
+			options,
 		)(c, async () => {
 			const unknown = isOfModel(c) ? unknownFields(value, c.req.valid("json")) : [];
 			if (unknown.length > 0 || isPreview(c)) await first(c);

@@ -81,6 +81,15 @@ const redirect = (response: ServerResponse, location: string) => {
 	response.setHeader("location", location).end();
 };
 
+/** Whether a name is `limited-` and a status with headers (base64url of JSON), which it sends. */
+function isLimited(name: string, response: ServerResponse) {
+	const [, coded] = /^limited-(.+)$/.exec(name) ?? [];
+	if (!coded) return false;
+	const { status, headers } = JSON.parse(Buffer.from(coded, "base64url").toString());
+	response.writeHead(status, headers).end("Slow down.");
+	return true;
+}
+
 /** Sends this many bytes. */
 function flood(response: ServerResponse, bytes: number) {
 	const chunk = Buffer.alloc(2 ** 16);
@@ -115,7 +124,7 @@ export async function registries() {
 		const here = `http://${headers.host}/npm`;
 		const [, name = "", file] = /^\/npm\/((?:@[^/]+%2F)?[^/]+)(?:\/-\/(.+))?$/.exec(url) ?? [];
 		const tarball = `${here}/${name}/-/1.1.0.tgz`;
-		if (name === "hanging") return;
+		if (name === "hanging" || isLimited(name, response)) return;
 		if (name === "dripping") return response.write("{");
 		if (name === "failing") return missing(response, 503);
 		if (name === "talking") return response.end("Hello!");
@@ -165,6 +174,7 @@ export async function registries() {
 	const github: Handler = ({ url = "", headers }, response) => {
 		const [, name, kind, ref = ""] =
 			/^\/github\/repos\/u\/([^/]+)\/(commits|tarball)\/([^/]+)$/.exec(url) ?? [];
+		if (name && isLimited(name, response)) return;
 		if (!name || !headers["user-agent"]) return missing(response);
 		if (name === "private" && headers.authorization !== `Bearer ${TOKEN}`) return missing(response);
 		if (kind === "tarball")
@@ -178,6 +188,7 @@ export async function registries() {
 			/^\/gitlab\/projects\/g%2Fsub%2F([^/]+)\/repository\/(?:commits\/([^/]+)|archive\.tar\.gz\?sha=(.+))$/.exec(
 				url,
 			) ?? [];
+		if (name && isLimited(name, response)) return;
 		if (!name) return missing(response);
 		if (name === "private" && headers["private-token"] !== TOKEN) return missing(response);
 		if (sha) return response.end(await plugin(`${name}-${sha}`, sha));

@@ -2,6 +2,7 @@ import * as z from "zod";
 import { ApiError, invalid } from "../../http/errors.ts";
 import { sendRequest } from "../../outbound/fetch.ts";
 import { MAX_ARCHIVE_BYTES } from "./archive.ts";
+import { describeLimit } from "./rate_limit.ts";
 
 const MIB = 2 ** 20;
 /** The timeout of all requests of an installation together. */
@@ -175,7 +176,10 @@ function connect(env: Env, url: string, timeoutMs: number) {
 
 	async function get(address: string, limit: number) {
 		try {
-			return await readBody(await follow(api, address, subject, signal), subject, limit);
+			const response = await follow(api, address, subject, signal);
+			const why = describeLimit(response, registry.label, page.token !== "");
+			if (why) throw invalid(null, `Could not reach ${subject}. ${why}`);
+			return await readBody(response, subject, limit);
 		} catch (error) {
 			if (error instanceof ApiError) throw error;
 			const within = signal.aborted ? ` within ${timeoutMs / 1000} seconds` : "";

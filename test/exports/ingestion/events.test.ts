@@ -207,6 +207,24 @@ describe("events are stored", () => {
 	});
 });
 
+test.each([
+	[
+		'\n{"event":"e","distinct_id":"d"}\n\n{"event":"e"}\n',
+		"1__distinct_id",
+		"Line 4: This field is required.",
+	],
+	['{"event":7,"distinct_id":"d"}', "0__event", "Line 1: Not a valid string."],
+	['{"event":"e","distinct_id":"d"}\r\n\r\n7', "1", "Line 3: Expected a dictionary of items."],
+	["{}\n{", null, "JSON parse error - line 2: "],
+])("an invalid event in JSON Lines is named by its line: %j", async (text, attr, detail) => {
+	const { lines, kept } = await project();
+	expect(await lines(text)).toMatchObject({
+		status: 400,
+		body: { attr, detail: expect.stringContaining(detail) },
+	});
+	expect(await kept()).toEqual([]);
+});
+
 describe("an invalid event is named in the error, and its request stores nothing", () => {
 	const bad = (field: string) => wrong("invalid_input", expect.any(String), field);
 	const nested = (levels: number) => JSON.parse(`${'{"a":'.repeat(levels)}1${"}".repeat(levels)}`);

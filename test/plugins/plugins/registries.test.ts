@@ -4,6 +4,7 @@ import { unpack } from "../../../src/plugins/plugins/archive.ts";
 import { manifest } from "../../../src/plugins/plugins/manifest.ts";
 import { download, identify, latest } from "../../../src/plugins/plugins/registries.ts";
 import { HEAD, RELEASE, TOKEN } from "../../support/registry.ts";
+import { stopClock } from "../../support/time.ts";
 import { world } from "../../support/world.ts";
 
 const rejection = (detail: string) => ({
@@ -21,6 +22,46 @@ const downloadedName = async (url: string) => {
 	const { bytes, ...versions } = await download(env, url);
 	return { ...versions, name: manifest(await unpack(bytes)).name };
 };
+
+/** A name for which the registry responds with this status and these headers. */
+const limited = (status: number, headers: Record<string, string>) =>
+	`limited-${Buffer.from(JSON.stringify({ status, headers })).toString("base64url")}`;
+
+describe("a rate limit is told, with its end and what helps", () => {
+	const OWN = ", or add ?private_token= with a token of your own";
+	test.each<[string, (name: string) => string, number, (at: Date) => Record<string, string>]>([
+		[
+			"GitHub's",
+			github,
+			403,
+			(at) => ({ "x-ratelimit-remaining": "0", "x-ratelimit-reset": `${+at / 1000}` }),
+		],
+		["GitHub's 429", github, 429, (at) => ({ "x-ratelimit-reset": `${+at / 1000}` })],
+		["GitHub's second one", github, 403, () => ({ "retry-after": "3600" })],
+		["GitLab's", gitlab, 429, (at) => ({ "ratelimit-reset": `${+at / 1000}` })],
+		["npm's", npm, 429, (at) => ({ "retry-after": at.toUTCString() })],
+		["one in seconds", gitlab, 429, () => ({ "ratelimit-reset": "3600" })],
+	])("%s", async (_, page, status, headersAt) => {
+		stopClock();
+		const at = new Date(Date.now() + 3_600_000);
+		const url = page(limited(status, headersAt(at)));
+		const told = (words: string) => ({ message: expect.stringContaining(words) });
+		const words = `is used up. Try again after ${at.toISOString()}`;
+		await expect(latest(env, url)).rejects.toMatchObject(told(words + OWN));
+		const withToken = latest(env, `${url}?private_token=${TOKEN}`);
+		await expect(withToken).rejects.toMatchObject(told(`${words}.`));
+	});
+
+	test.each([
+		[429, {}, "is used up. Try again later"],
+		[429, { "retry-after": "99999999999" }, "is used up. Try again later"],
+		[429, { "x-ratelimit-reset": "soon" }, "is used up. Try again later"],
+		[403, { "x-ratelimit-remaining": "7" }, "it responded with HTTP status 403."],
+	])("%i with %j", async (status, headers, words) => {
+		const asked = latest(env, github(limited(status, headers)));
+		await expect(asked).rejects.toMatchObject({ message: expect.stringContaining(words) });
+	});
+});
 
 describe("a URL determines which version is installed", () => {
 	test.each([

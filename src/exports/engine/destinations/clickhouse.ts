@@ -8,6 +8,7 @@ import { sampleOf } from "../sample.ts";
 import {
 	type Client,
 	check,
+	checkInserted,
 	codeOf,
 	connect,
 	type Settings,
@@ -104,7 +105,7 @@ export function clickhouse(env: Env, config: Settings, timeoutMs: number): Desti
 				// (`repetitionWarning`).
 				const insert_deduplication_token = await digest(`${id} ${lines}`);
 				const settings = { ...table?.settings, insert_deduplication_token };
-				check(await insert(names, lines, settings), config);
+				checkInserted(await insert(names, lines, settings), config);
 				lines = "";
 			}
 

@@ -545,6 +545,17 @@ describe.skipIf(noBigQuery)(`BigQuery${noBigQuery}`, () => {
 		await expect(failed).rejects.not.toBeInstanceOf(MisconfiguredError);
 	});
 
+	/** A server whose responses end too early. */
+	const cut = `${env.RECEIVER_URL}/body/200/${Buffer.from('{"location": "E').toString("base64url")}`;
+	test.each([
+		["BigQuery", { endpoint_url: cut }],
+		["the token server", { token_uri: cut }],
+	])("a cut response of %s is temporary", async (_, more) => {
+		const failed = run(to(more), job(), 1);
+		await expect(failed).rejects.toThrow(`${new URL(cut).host} answered 200`);
+		await expect(failed).rejects.not.toBeInstanceOf(MisconfiguredError);
+	});
+
 	test("events go from the API into a table once, however often they are exported", async () => {
 		const table_id = fresh();
 		const { ask: request, here, project } = await world();

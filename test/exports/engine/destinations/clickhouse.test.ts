@@ -276,6 +276,25 @@ describe.skipIf(noClickHouse)(`ClickHouse${noClickHouse}`, () => {
 		expect(await count()).toBe('{"n":2}\n');
 	});
 
+	test("an insert that a proxy answers with a page of its own is repeated", async () => {
+		const table_name = fresh();
+		const real = globalThis.fetch;
+		const down = vi.spyOn(globalThis, "fetch").mockImplementation(async (input, init) => {
+			const isInsert =
+				input instanceof Request && (await input.clone().text()).startsWith("INSERT");
+			return isInsert ? new Response("<title>Back soon</title>") : real(input, init);
+		});
+		const what = job({ columns: KEY });
+		const failed = write({ table_name }, what, [[UUID, 7]]);
+		await expect(failed).rejects.toThrow(
+			`The insert was not confirmed. ${HOST} answered 200: "Back soon".`,
+		);
+		await expect(failed).rejects.not.toBeInstanceOf(MisconfiguredError);
+		down.mockRestore();
+		await write({ table_name }, what, [[UUID, 7]]);
+		expect(await ask(`select count() as n from ${quoted(table_name)}`)).toBe('{"n":1}\n');
+	});
+
 	describe("an insert whose response was lost", () => {
 		/**
 		 * Writes a row to the table although the response to the first insert is lost. Returns what the

@@ -1,6 +1,6 @@
 import * as z from "zod";
-import { jsonOf } from "../../../../lib/json.ts";
-import { sender } from "../../../../outbound/send.ts";
+import { isCutObject, jsonOf } from "../../../../lib/json.ts";
+import { type HttpResponse, sender, unavailable } from "../../../../outbound/send.ts";
 import { errorOf, type Problem, type Settings } from "./errors.ts";
 import { issueToken, tokenUri } from "./token.ts";
 
@@ -46,11 +46,11 @@ export function apiOf(env: Env, config: Settings, timeoutMs: number) {
 		path: string,
 		{ query = {}, body, type = "application/json", upload = false }: Options = {},
 		isRepeated = false,
-	): Promise<{ status: number; json: unknown }> {
+	): Promise<HttpResponse> {
 		token ??= await issueToken(server, config);
 		const address = new URL(`${url}${upload ? "/upload" : ""}${project}${path}`);
 		for (const [name, value] of Object.entries(query)) address.searchParams.set(name, value);
-		const { status, text } = await server.send(
+		const response = await server.send(
 			new Request(address, {
 				method,
 				headers: {
@@ -61,11 +61,11 @@ export function apiOf(env: Env, config: Settings, timeoutMs: number) {
 			}),
 			secrets(),
 		);
-		if (status === 401 && !isRepeated) {
+		if (response.status === 401 && !isRepeated) {
 			token = undefined;
 			return request(method, path, { query, body, type, upload }, true);
 		}
-		return { status, json: jsonOf(text) };
+		return response;
 	}
 
 	const explain = (problem: Problem) => errorOf(problem, { config, url, secrets: secrets() });
@@ -76,10 +76,13 @@ export function apiOf(env: Env, config: Settings, timeoutMs: number) {
 		expected: number[],
 		...options: Parameters<typeof request>
 	): Promise<z.output<S> | null> {
-		const { status, json } = await request(...options);
+		const response = await request(...options);
+		const { status, text } = response;
 		if (expected.includes(status)) return null;
+		const json = jsonOf(text);
 		const { success, data } = shape.safeParse(json);
 		if (success && status < 300) return data;
+		if (status < 300 && isCutObject(text)) throw unavailable(response);
 		throw explain(problemOf(status, json));
 	}
 

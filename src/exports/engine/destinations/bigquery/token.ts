@@ -1,9 +1,9 @@
 import * as z from "zod";
 import { signJwt } from "../../../../auth/private_key.ts";
-import { jsonOf } from "../../../../lib/json.ts";
+import { isCutObject, jsonOf } from "../../../../lib/json.ts";
 import { MisconfiguredError } from "../../../../outbound/errors.ts";
 import { quote } from "../../../../outbound/quote.ts";
-import { addressOf, type Sender } from "../../../../outbound/send.ts";
+import { addressOf, type Sender, unavailable } from "../../../../outbound/send.ts";
 import type { Settings } from "./errors.ts";
 
 const TOKEN_URI = "https://oauth2.googleapis.com/token";
@@ -37,7 +37,9 @@ export async function issueToken({ send }: Sender, config: Settings): Promise<st
 	const secrets = [private_key, assertion];
 	const grant_type = "urn:ietf:params:oauth:grant-type:jwt-bearer";
 	const body = new URLSearchParams({ grant_type, assertion });
-	const { status, text } = await send(new Request(uri, { method: "POST", body }), secrets);
+	const response = await send(new Request(uri, { method: "POST", body }), secrets);
+	const { status, text } = response;
+	if (status === 200 && isCutObject(text)) throw unavailable(response);
 	const json = jsonOf(text);
 	const issued = Issued.safeParse(json);
 	if (status === 200 && issued.success) return issued.data.access_token;

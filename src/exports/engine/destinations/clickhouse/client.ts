@@ -87,6 +87,12 @@ export function check(response: HttpResponse, config: Settings) {
 	return response;
 }
 
+/** Throws unless a response confirms an insert, with an empty body. The page of a proxy doesn't. */
+export function checkInserted(response: HttpResponse, config: Settings) {
+	if (check(response, config).text.trim() !== "")
+		throw unavailable(response, `The insert was not confirmed. ${response.describe()}`);
+}
+
 /** Times are ISO 8601. The server responds after all rows are stored, and doesn't skip rows. */
 const INSERT_SETTINGS = {
 	date_time_input_format: "best_effort",
