@@ -19,6 +19,7 @@ import { LIFETIME_MS, methodOf } from "../sign_in/rules.ts";
 import { identityLinked, mailChange } from "../users/mails.ts";
 import {
 	checkFound,
+	createsAccounts,
 	type Found,
 	find,
 	hasOther,
@@ -75,11 +76,7 @@ type User = Pick<NonNullable<Found["linked"]>, "id">;
 
 /** The domain that the sign-in depends on still allows it. */
 const stillSignsIn = ({ db, who }: Found, isJit = false) =>
-	assertExists(
-		db,
-		domains,
-		and(signsIn(who), isJit ? eq(domains.jit_provisioning_enabled, true) : undefined),
-	);
+	assertExists(db, domains, and(signsIn(who), isJit ? createsAccounts(who) : undefined));
 
 const stillActive = ({ db }: Found, { id }: User) =>
 	assertExists(db, users, and(eq(users.id, id), eq(users.is_active, true)));

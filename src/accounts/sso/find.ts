@@ -23,6 +23,19 @@ export const signsIn = ({ connection, domain_id, email }: Verified) =>
 			: eq(domains.id, domain_id),
 	);
 
+/**
+ * SQL condition on `domains`: who signs in like this and has no account gets one. If SCIM manages the
+ * domain, the operator's providers create none: they don't know who has left, and SCIM may have
+ * given the account of such a person another address.
+ */
+export const createsAccounts = ({ domain_id }: Verified) => {
+	const hasScim = sql`exists (select 1 from scim_tokens as token
+		where token.organization_id = domains.organization_id and token.domain_id = domains.id)`;
+	return domain_id === null
+		? sql`(${domains.jit_provisioning_enabled} and not ${hasScim})`
+		: sql`${domains.jit_provisioning_enabled}`;
+};
+
 /** The formats of NameIDs that are addresses (saml-core 8.3.2). Some providers write the second one. */
 const ADDRESSES = [
 	"urn:oasis:names:tc:SAML:1.1:nameid-format:emailAddress",
@@ -87,7 +100,7 @@ export async function find(c: Context<App>, who: Verified) {
 				organization_id: domains.organization_id,
 				domain: domains.domain,
 				is_verified: isNotNull(domains.verified_at).mapWith(Boolean).as("is_verified"),
-				jit_provisioning_enabled: domains.jit_provisioning_enabled,
+				creates_accounts: createsAccounts(who).mapWith(Boolean).as("creates_accounts"),
 				jit_provisioning_level: domains.jit_provisioning_level,
 			})
 			.from(domains)
@@ -141,10 +154,10 @@ function checkLinkable(found: Found) {
 			"account_not_linked",
 			`The domain of ${email} doesn't sign in through this provider.`,
 		);
-	if (!account && !domain?.jit_provisioning_enabled)
+	if (!account && !domain?.creates_accounts)
 		throw problem(
 			found,
 			"no_account",
-			`No account has the address ${email}, and just-in-time provisioning isn't enabled for its domain.`,
+			`No account has the address ${email}, and just-in-time provisioning creates none for this provider.`,
 		);
 }

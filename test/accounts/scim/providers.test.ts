@@ -1,6 +1,14 @@
 /** What Microsoft Entra ID and Okta send, as their documentation for developers describes it. */
+import { eq } from "drizzle-orm";
 import { expect, test } from "vitest";
+import { domains } from "../../../src/db/schema/domains.ts";
+import { users } from "../../../src/db/schema/users.ts";
+import { link, sessionOf } from "../../support/domains.ts";
 import { GROUP, PATCH, provisioned, USER } from "../../support/scim.ts";
+import { call, db, keyFor } from "../../support/world.ts";
+import { codeFor, exchange, fails, granted, refresh, request } from "../oauth/support.ts";
+import { verify } from "../sign_in/support.ts";
+import { finish, userWith, who } from "../sso/support.ts";
 
 const LIST = "urn:ietf:params:scim:api:messages:2.0:ListResponse";
 const ENTERPRISE = "urn:ietf:params:scim:schemas:extension:enterprise:2.0:User";
@@ -268,4 +276,153 @@ test("Okta pushes a group: created, renamed with its id, its members replaced an
 	});
 	expect(replaced.body.members).toMatchObject([{ value: bob.id }]);
 	expect((await home.scim("DELETE", path)).status).toBe(204);
+});
+
+/** Gives a user of the provider all that somebody could work with. Returns what it comes to. */
+async function everything(home: Home, userName: string) {
+	await db
+		.update(domains)
+		.set({ jit_provisioning_enabled: true })
+		.where(eq(domains.id, home.domain_id));
+	const user = await userWith(userName);
+	if (!user) throw new Error("There is no such user.");
+	await verify(user);
+	const oidc = { connection: `oidc:${home.domain_id}`, method: "oidc" };
+	const subject = await link(user.id, oidc.connection, userName);
+	const key = await keyFor(user.id);
+	const keys = [
+		key,
+		await keyFor(user.id, { scoped_organizations: [home.id] }),
+		await keyFor(user.id, { scoped_projects: [home.project] }),
+		await sessionOf(user.id, oidc),
+		await sessionOf(user.id),
+	];
+	const app = await granted({ key });
+	const asked = await request(app.client_id);
+	const code = await codeFor({ key }, asked);
+	const invite = await home.here("POST", "/invites", {
+		key,
+		body: { target_email: home.address(), send_email: false },
+	});
+	const invitation = String(invite.body.accept_url).split("/").at(-1);
+	const { body: account } = await home.here("POST", "/service_accounts", {
+		body: { name: "Deployment" },
+	});
+	const { body: ofAccount } = await home.here("POST", `/service_accounts/${account.id}/keys`, {
+		body: { label: "CI", scopes: ["organization:read"] },
+	});
+	const statuses = (all: string[]) =>
+		Promise.all(all.map(async (each) => (await home.here("GET", "", { key: each })).status));
+	/** Expects that this works, with the exception of what needs another organization. */
+	const works = async () =>
+		expect(new Set(await statuses([...keys.filter((_, i) => i !== 2), ofAccount.value]))).toEqual(
+			new Set([200]),
+		);
+	const isMember = async (email: string) => (await home.member(email)) !== undefined;
+	/** Expects that nothing works of what the person has, nor what they could come back with. */
+	const nothingWorks = async () => {
+		expect(new Set(await statuses([...keys, app.access]))).toEqual(new Set([401]));
+		await expect(refresh(app.client_id, app.refresh)).rejects.toMatchObject(fails("invalid_grant"));
+		await expect(exchange(code, asked)).rejects.toMatchObject(fails("invalid_grant"));
+		const accepted = await call("POST", `/api/invites/${invitation}/accept`);
+		expect(accepted.status).toBeGreaterThanOrEqual(400);
+		for (const method of [
+			{ subject },
+			{ connection: "github", domain_id: null },
+			{ connection: "google-oauth2", domain_id: null },
+		])
+			await finish(home, who(home, { email: userName, ...method }));
+		expect(await isMember(userName)).toBe(false);
+		const { email } = (await db.select().from(users).where(eq(users.id, user.id)))[0] ?? {};
+		expect(await isMember(String(email))).toBe(false);
+		// It belongs to the organization, and works on (docs/organizations.md#service-accounts).
+		expect(await statuses([ofAccount.value])).toEqual([200]);
+	};
+	return { works, nothingWorks };
+}
+
+test("Entra adds a person, renames and disables them in one PATCH, and deletes them: nothing works", async () => {
+	const home = await provisioned();
+	const userName = home.address("joy.young");
+	expect(await lookUp(home, userName)).toEqual([]);
+	const created = await home.scim("POST", "/Users", { body: ofEntra(userName) });
+	const path = `/Users/${created.body.id}`;
+	const group = await home.group("Admins");
+	await home.grant(group.id, { level: 8, projects: [{ id: home.project, level: 8 }] });
+	const member = { $ref: null, value: created.body.id };
+	await home.patch(`/Groups/${group.id}`, { op: "Add", path: "members", value: [member] });
+	expect((await home.member(userName)).level).toBe(8);
+	const { works, nothingWorks } = await everything(home, userName);
+	await works();
+	// A user who is deleted softly keeps this name for 30 days.
+	const deleted = home.address("0123456789abcdef0123456789abcdefjoy.young");
+	const disabled = await home.patch(
+		path,
+		{ op: "Replace", path: "userName", value: deleted },
+		{ op: "Replace", path: 'emails[type eq "work"].value', value: deleted },
+		{ op: "Replace", path: "active", value: "False" },
+	);
+	expect([disabled.status, disabled.body]).toMatchObject([
+		200,
+		{ userName: deleted, active: false },
+	]);
+	await nothingWorks();
+	expect(await lookUp(home, deleted)).toEqual([created.body.id]);
+	await home.patch(`/Groups/${group.id}`, { op: "Remove", path: "members", value: [member] });
+	expect((await home.scim("DELETE", path)).status).toBe(204);
+	expect((await home.scim("DELETE", path)).status).toBe(404);
+	await nothingWorks();
+	// Somebody else with the address is another account.
+	expect(await lookUp(home, userName)).toEqual([]);
+	const other = await home.scim("POST", "/Users", { body: ofEntra(userName) });
+	expect([other.status, other.body.id === created.body.id]).toEqual([201, false]);
+	expect((await home.member(userName)).level).toBe(1);
+});
+
+test("Okta, which sends whole users, adds, renames, deactivates and reactivates a person: nothing from before works", async () => {
+	const home = await provisioned();
+	const userName = home.address("test.user");
+	const profile = {
+		schemas: [USER],
+		userName,
+		name: { givenName: "Test", familyName: "User" },
+		emails: [{ primary: true, value: userName, type: "work" }],
+		displayName: "Test User",
+		locale: "en-US",
+		externalId: "00ujl29u0le5T6Aj10h7",
+		groups: [],
+		password: "1mz050nq",
+		active: true,
+	};
+	const { body } = await home.scim("POST", "/Users", { body: profile });
+	const path = `/Users/${body.id}`;
+	const put = async (change: object) => {
+		const before = (await home.scim("GET", path)).body;
+		const { status, body } = await home.scim("PUT", path, { body: { ...before, ...change } });
+		expect(status).toBe(200);
+		return body;
+	};
+	const group = await home.group("Admins", [body.id]);
+	await home.grant(group.id, { level: 8 });
+	const renamed = home.address("test.lovelace");
+	const named = await put({
+		userName: renamed,
+		name: { givenName: "Test", familyName: "Lovelace" },
+	});
+	expect(named).toMatchObject({ id: body.id, userName: renamed, active: true });
+	expect(await home.member(userName)).toBeUndefined();
+	const { works, nothingWorks } = await everything(home, renamed);
+	await works();
+	const left = await put({
+		userName: `${"x".repeat(65)}@elsewhere.example`,
+		emails: [{ primary: true, value: "x", type: "work" }],
+		displayName: "x".repeat(300),
+		active: false,
+	});
+	expect(left).toMatchObject({ userName: renamed, active: false });
+	await nothingWorks();
+	expect(await put({ active: true })).toMatchObject({ userName: renamed, active: true });
+	expect((await home.member(renamed)).level).toBe(8);
+	expect(await put({ active: false })).toMatchObject({ active: false });
+	await nothingWorks();
 });

@@ -71,7 +71,10 @@ export function outcomeOf({ status, headers }: { status: number; headers: Header
 }
 
 /** Who a provider has verified. */
-export const who = (home: WithDomain, more: Record<string, unknown> = {}) => ({
+export const who = (
+	home: Pick<WithDomain, "domain_id" | "domain">,
+	more: Record<string, unknown> = {},
+) => ({
 	connection: `oidc:${home.domain_id}`,
 	domain_id: home.domain_id,
 	subject: v7(),
@@ -86,7 +89,7 @@ export const who = (home: WithDomain, more: Record<string, unknown> = {}) => ({
 
 /** Ends a sign-in of this person, whose provider has sent a response with a POST. */
 export async function finish(
-	home: WithDomain,
+	home: Pick<WithDomain, "organization_id">,
 	person: ReturnType<typeof who>,
 	{
 		cookie,
