@@ -1,3 +1,5 @@
+import { isSameDecimal, readDecimal } from "./decimal.ts";
+
 // Not in TypeScript's library yet (https://github.com/tc39/proposal-json-parse-with-source).
 declare global {
 	interface JSON {
@@ -27,19 +29,9 @@ const keepDigits = ofNumbers((source, value) =>
 /** Longer numbers are rejected. */
 export const MAX_NUMBER_LENGTH = 400;
 
-const NUMBER = /^(-?)(\d+)(?:\.(\d+))?(?:e(.+))?$/i;
-
-/** One text for equal numbers: the digits without zeros around them, and a power of ten. */
-function canonical(number: string) {
-	const [, sign, whole = "", fraction = "", exponent = "0"] = NUMBER.exec(number) ?? [];
-	const digits = (whole + fraction).replace(/^0+/, "");
-	const significant = digits.replace(/(?<!0)0+$/, "");
-	const power = Number(exponent) - fraction.length + digits.length - significant.length;
-	return significant && `${sign}${significant}e${power}`;
-}
-
 const isRounded = (source: string, value: number) =>
-	source.length > MAX_NUMBER_LENGTH || canonical(source) !== canonical(String(value));
+	source.length > MAX_NUMBER_LENGTH ||
+	!isSameDecimal(readDecimal(source), readDecimal(String(value)));
 
 /** Infinite, or NaN for small numbers: JSON has neither, and no schema accepts them. */
 const unacceptable = (value: number) =>

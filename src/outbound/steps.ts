@@ -18,6 +18,10 @@ export class Warning {
 	}
 }
 
+/** Returns what a step warns of; undefined if there is nothing. */
+export const warningOf = (messages: string[]) =>
+	messages.length > 0 ? new Warning(messages.join(" ")) : undefined;
+
 /** Runs the steps in order, up to the first one that fails. */
 export async function runSteps(steps: Record<string, () => Promise<unknown>>): Promise<Step[]> {
 	const results: Step[] = [];

@@ -150,8 +150,9 @@ export async function transferRows(
 		records_completed += count;
 		const sizes = page.rows.map(bytesOf);
 		bytes += sizes.reduce((sum, size) => sum + size, 0);
-		unfit_values += unfit;
+		const before = sink.unfit ?? 0;
 		const state = count > 0 ? await sink.write(page.rows, sizes) : null;
+		unfit_values += unfit + (sink.unfit ?? 0) - before;
 		// Only one page is in memory at a time.
 		page = null;
 		isFresh = state !== null;

@@ -1,8 +1,7 @@
 import { digest } from "../../../auth/keys.ts";
-import { pluralize } from "../../../lib/plural.ts";
 import { MisconfiguredError } from "../../../outbound/errors.ts";
 import { addressOf, type HttpResponse } from "../../../outbound/send.ts";
-import { runSteps, Warning } from "../../../outbound/steps.ts";
+import { runSteps, warningOf } from "../../../outbound/steps.ts";
 import type { Column } from "../rows.ts";
 import { sampleOf } from "../sample.ts";
 import {
@@ -19,16 +18,19 @@ import {
 	type ColumnTypes,
 	ensureTable,
 	findTable,
+	limitsOf,
 	repetitionWarning,
 	settingsFor,
 } from "./clickhouse/table.ts";
-import type { Destination, Job } from "./destination.ts";
+import type { Destination } from "./destination.ts";
+import { type Counts, describeCounts, fitter } from "./fit/fitter.ts";
 
 /**
  * `id`: part of the deduplication tokens of a run's inserts. A run that starts over gets a new one.
- * `nulls`: how many values were null in columns that can't hold null.
+ * `nulls`: how many values were null in columns that can't hold null. `unfit`: how many values
+ * became null, because their columns can't hold them.
  */
-type State = { id: string; nulls?: Record<string, number> };
+type State = { id: string; nulls?: Counts; unfit?: Counts };
 
 /** The approximate size of an insert, in characters. Larger inserts need fewer merges. */
 const INSERT_CHARACTERS = 4 * 2 ** 20;
@@ -37,29 +39,29 @@ const INSERT_CHARACTERS = 4 * 2 ** 20;
 const BROKEN_ROW = "This row is broken so that none is stored.\n";
 const BROKEN_AT = /\(at row 2\)/;
 
-const tableFor = (columns: Column[], types: ColumnTypes) => ({
-	toLines: linesFor(columns, types),
-	countNulls: lostNulls(columns, types),
-	settings: settingsFor(types),
-});
-
-async function openTable(client: Client, config: Settings, { columns, model }: Job) {
-	const table = tableFor(columns, await ensureTable(client, config, columns, model));
+async function tableFor(
+	client: Client,
+	config: Settings,
+	columns: Column[],
+	{ types, unfit }: { types: ColumnTypes; unfit?: Counts | undefined },
+) {
+	const limits = await limitsOf(client, columns, types);
 	const warning = await repetitionWarning(client, config);
-	return { ...table, warnings: warning === null ? [] : [warning] };
+	return {
+		toLines: linesFor(columns, types),
+		countNulls: lostNulls(columns, types),
+		settings: settingsFor(types),
+		fitter: fitter(tableOf(config), columns, limits, unfit),
+		warnings: warning === null ? [] : [warning],
+	};
 }
 
-type Table = Awaited<ReturnType<typeof openTable>>;
-
-function describeNulls(nulls: Record<string, number>) {
-	const counts = Object.entries(nulls);
-	if (counts.length === 0) return [];
-	const total = counts.reduce((sum, [, count]) => sum + count, 0);
-	const columns = counts.map(([name, count]) => `${name} (${count})`).join(", ");
-	return [
-		`Stored as the default of their column, because the column isn't Nullable: ${pluralize(total, "null value")} in ${columns}.`,
-	];
-}
+const describeNulls = (nulls: Counts) =>
+	describeCounts(
+		"Stored as the default of their column, because the column isn't Nullable",
+		"null value",
+		nulls,
+	);
 
 /** The error code of older servers, which don't support CHECK GRANT. */
 const SYNTAX_ERROR = 62;
@@ -93,7 +95,11 @@ export function clickhouse(env: Env, config: Settings, timeoutMs: number): Desti
 			let id = state?.id;
 			let nulls = state?.nulls ?? {};
 			let lines = "";
-			let table: Table | undefined;
+			let table: Awaited<ReturnType<typeof tableFor>> | undefined;
+			const openTable = async () => {
+				const types = await ensureTable(client, config, job.columns, job.model);
+				return tableFor(client, config, job.columns, { types, unfit: state?.unfit });
+			};
 
 			async function flush() {
 				if (lines === "") return;
@@ -111,18 +117,22 @@ export function clickhouse(env: Env, config: Settings, timeoutMs: number): Desti
 
 			return {
 				async write(rows) {
-					table ??= await openTable(client, config, job);
-					lines += table.toLines(rows);
+					table ??= await openTable();
 					nulls = table.countNulls(rows, nulls);
+					lines += table.toLines(table.fitter.fit(rows));
 					if (lines.length < INSERT_CHARACTERS) return null;
 					await flush();
-					return id === undefined ? null : { id, nulls };
+					return id === undefined ? null : { id, nulls, unfit: table.fitter.counts };
+				},
+				get unfit() {
+					return table?.fitter.unfit ?? 0;
 				},
 				async close() {
 					await flush();
 					if (id === undefined) return {};
-					table ??= await openTable(client, config, job);
-					return { warnings: [...table.warnings, ...describeNulls(nulls)] };
+					table ??= await openTable();
+					const { warnings, fitter } = table;
+					return { warnings: [...warnings, ...fitter.describe(), ...describeNulls(nulls)] };
 				},
 			};
 		},
@@ -140,13 +150,12 @@ export function clickhouse(env: Env, config: Settings, timeoutMs: number): Desti
 				write: async () => {
 					const types = await findTable(client, config);
 					if (!types) return checkGrants(client, config);
-					const { toLines, settings } = tableFor(columns, types);
+					const table = await tableFor(client, config, columns, { types });
 					const names = columns.map(({ name }) => name);
-					const failed = await insert(names, toLines(rows) + BROKEN_ROW, settings);
-					if (BROKEN_AT.test(failed.text)) {
-						const warning = await repetitionWarning(client, config);
-						return warning === null ? undefined : new Warning(warning);
-					}
+					const lines = table.toLines(table.fitter.fit(rows)) + BROKEN_ROW;
+					const failed = await insert(names, lines, table.settings);
+					if (BROKEN_AT.test(failed.text))
+						return warningOf([...table.warnings, ...table.fitter.describe()]);
 					check(failed, config);
 					throw new MisconfiguredError(
 						`${addressOf(new URL(config.url))} stored an invalid row: it doesn't behave like ClickHouse.`,

@@ -33,6 +33,8 @@ export type Sink<State> = {
 	 * rows are only in memory
 	 */
 	write(rows: Row[], sizes?: number[]): Promise<State | null>;
+	/** How many values this sink has written as null, because their columns can't hold them. */
+	readonly unfit?: number;
 	/** Makes all rows appear, and removes other files of the window. May be called again. */
 	close(): Promise<Closed>;
 	/** Frees connections. Called once, after all other calls, even if one of them failed. */

@@ -9,6 +9,7 @@ import { access, noClickHouse } from "../../../support/clickhouse_tables.ts";
 import { destinationOf, job, rows, run } from "../../../support/exporting.ts";
 import { HANG_MS } from "../../../support/hang.ts";
 import { world } from "../../../support/world.ts";
+import { CASES, STRUCTURES } from "./clickhouse_values.ts";
 
 const DATABASE = "default";
 const HOST = new URL(access.url).host;
@@ -416,6 +417,110 @@ describe.skipIf(noClickHouse)(`ClickHouse${noClickHouse}`, () => {
 		});
 	});
 
+	/** Creates a table with these columns in addition to `uuid` and `team_id`. */
+	const withTable = async (columns: string, settings = "") => {
+		const table_name = fresh();
+		await command(
+			`create table ${quoted(table_name)} (uuid String, team_id Int64, ${columns}) engine = MergeTree order by uuid ${settings}`,
+		);
+		return { table_name };
+	};
+
+	describe("a value that its column can't hold", () => {
+		/** Creates a table with a nullable column for each case. */
+		async function tableOfCases() {
+			const table_name = fresh();
+			const types = CASES.map(([type]) => (type.includes("Nullable") ? type : `Nullable(${type})`));
+			await command(
+				`create table ${quoted(table_name)} (uuid String, team_id Int64, ${types.map((type, i) => `c${i} ${type}`).join(", ")}) engine = ReplacingMergeTree order by uuid`,
+			);
+			const columns = [...KEY, ...CASES.map(([, kind], i): Column => ({ name: `c${i}`, kind }))];
+			return { table_name, columns };
+		}
+
+		test("is null and counted, and all others are stored as they are", async () => {
+			const { table_name, columns } = await tableOfCases();
+			const row = [UUID, 7, ...CASES.map(([, , value]) => value)];
+			const sink = await to({ table_name }).open(job({ columns }), null, async () => {});
+			await sink.write([row]);
+			const unfit = CASES.flatMap(([, , , stored], i) => (stored === null ? [`c${i} (1)`] : []));
+			const words = `Written as null, because the column can't hold them: ${unfit.length} values in ${unfit.join(", ")}.`;
+			expect(sink.unfit).toBe(unfit.length);
+			expect(await sink.close()).toEqual({ warnings: [words] });
+			const texts = CASES.map((_, i) => `toString(c${i})`).join(", ");
+			const { all } = JSON.parse(await ask(`select [${texts}] as all from ${quoted(table_name)}`));
+			expect(CASES.map(([type, kind, value], i) => [type, kind, value, all[i]])).toEqual(CASES);
+			const steps = await to({ table_name }).test({ job: job({ columns }), rows: [row] });
+			expect(steps.at(-1)).toEqual({ name: "write", error: null, warning: words });
+		});
+
+		test("is rejected or changed by ClickHouse alone", async () => {
+			const { table_name } = await tableOfCases();
+			const insert = `insert into ${quoted(table_name)} settings date_time_input_format = 'best_effort' format JSONEachRow`;
+			const kept: unknown[] = [];
+			for (const [i, [type, kind, value, stored]] of CASES.entries()) {
+				if (stored !== null) continue;
+				const json = kind === "json" || typeof value !== "string" ? value : JSON.stringify(value);
+				await command(`${insert} {"uuid":"${i}","c${i}":${json}}`).catch(() => {});
+				const found = await ask(
+					`select toString(c${i}) as v from ${quoted(table_name)} where uuid = '${i}' and v is not null`,
+				);
+				if (found !== "" && JSON.parse(found).v === String(value)) kept.push([type, value]);
+			}
+			expect(kept).toEqual([]);
+		});
+
+		test.each(STRUCTURES)("in %s is checked, too: %s", async (type, value, stored) => {
+			const { table_name } = await withTable(`c ${type}`);
+			const columns: Column[] = [...KEY, { name: "c", kind: "json" }];
+			const written = write({ table_name }, job({ columns }), [[UUID, 7, value]]);
+			if (stored === null)
+				return expect(written).rejects.toThrow(`can't hold ${value}, and it can't be null`);
+			await written;
+			expect(JSON.parse(await ask(`select toString(c) as c from ${quoted(table_name)}`)).c).toBe(
+				stored,
+			);
+		});
+
+		test("makes a run and a test fail if the column can't be null", async () => {
+			const more = await withTable("n UInt8");
+			const columns: Column[] = [...KEY, { name: "n", kind: "integer" }];
+			const failed = write(more, job({ columns }), [[UUID, 7, 300]]);
+			const words = `The column n of the table ${quoted(more.table_name)} doesn't accept a value of the export. Its type, UInt8, can't hold 300, and it can't be null: change the type, or allow null.`;
+			await expect(failed).rejects.toThrow(words);
+			await expect(failed).rejects.toBeInstanceOf(MisconfiguredError);
+			const steps = await to(more).test({ job: job({ columns }), rows: [[UUID, 7, 300]] });
+			expect(steps.at(-1)).toEqual({ name: "write", error: words });
+		});
+
+		test("within JSON is null and counted", async () => {
+			const more = await withTable("p JSON");
+			const columns: Column[] = [...KEY, { name: "p", kind: "json" }];
+			const sink = await to(more).open(job({ columns }), null, async () => {});
+			await sink.write([[UUID, 7, '{"a":0.1234567890123456789,"b":[1e400],"c":0.1}']]);
+			expect(await sink.close()).toHaveProperty("warnings.1", expect.stringContaining("p (2)"));
+			expect(await ask(`select p from ${quoted(more.table_name)}`)).toBe(
+				'{"p":{"b":[null],"c":0.1}}\n',
+			);
+		});
+
+		test("is counted once, however often a run goes on", async () => {
+			const more = await withTable("n Nullable(UInt8), x Nullable(String)");
+			const columns: Column[] = [
+				...KEY,
+				{ name: "n", kind: "integer" },
+				{ name: "x", kind: "text" },
+			];
+			const large = "x".repeat(5 * 10 ** 6);
+			const first = await to(more).open(job({ columns }), null, async () => {});
+			const state = await first.write([[UUID, 7, 300, large]]);
+			const second = await to(more).open(job({ columns }), state, async () => {});
+			await second.write([[UUID, 7, 256, null]]);
+			expect([first.unfit, second.unfit]).toEqual([1, 1]);
+			expect(await second.close()).toHaveProperty("warnings.1", expect.stringContaining("n (2)"));
+		});
+	});
+
 	describe("a test", () => {
 		test("removes its table", async () => {
 			const table_name = fresh();
@@ -461,15 +566,6 @@ describe.skipIf(noClickHouse)(`ClickHouse${noClickHouse}`, () => {
 			expect(await trial("SELECT event AS uuid FROM events")).toBe(400);
 		});
 	});
-
-	/** Creates a table with these columns in addition to `uuid` and `team_id`. */
-	const withTable = async (columns: string, settings = "") => {
-		const table_name = fresh();
-		await command(
-			`create table ${quoted(table_name)} (uuid String, team_id Int64, ${columns}) engine = MergeTree order by uuid ${settings}`,
-		);
-		return { table_name };
-	};
 
 	describe("a test and a run report", () => {
 		const columns: Column[] = [...KEY, { name: "n", kind: "number" }];

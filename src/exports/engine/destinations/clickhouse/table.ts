@@ -4,6 +4,7 @@ import { MisconfiguredError } from "../../../../outbound/errors.ts";
 import { addressOf } from "../../../../outbound/send.ts";
 import type { Kind } from "../../query/expression.ts";
 import { type Column, type Model, PRIMARY_KEYS } from "../../rows.ts";
+import type { Limit } from "../fit/fitter.ts";
 import {
 	type Client,
 	check,
@@ -15,6 +16,7 @@ import {
 	tableOf,
 	UNKNOWN_TABLE,
 } from "./client.ts";
+import { fitOf, holdsNull, NEW_TIMES, OLD_TIMES, type Times } from "./fits.ts";
 
 const TYPES: Record<Kind, string> = {
 	text: "String",
@@ -43,11 +45,17 @@ function createTable(config: Settings, columns: Column[], model: Model) {
 
 export type ColumnTypes = Map<string, string>;
 
-/** The settings that the types need. ClickHouse rejects JSON with a repeated key without it. */
+/** Without them, ClickHouse rejects a repeated key, and makes times of texts, and 1 of true. */
+const JSON_SETTINGS = {
+	type_json_skip_duplicated_paths: "1",
+	input_format_try_infer_dates: "0",
+	input_format_try_infer_datetimes: "0",
+	input_format_json_read_bools_as_numbers: "0",
+};
+
+/** The settings that the types need. */
 export const settingsFor = (types: ColumnTypes): Record<string, string> =>
-	types.values().some((type) => /\bJSON\b/.test(type))
-		? { type_json_skip_duplicated_paths: "1" }
-		: {};
+	types.values().some((type) => /\b(?:JSON|Dynamic|Variant)\b/.test(type)) ? JSON_SETTINGS : {};
 
 const NameAndType = z.tuple([z.string(), z.string()]).rest(z.unknown());
 
@@ -71,6 +79,37 @@ async function firstRow({ ask }: Client, query: string): Promise<string[]> {
 	const response = await ask(`${query} FORMAT JSONCompactEachRow`);
 	if (codeOf(response) !== undefined) return [];
 	return parseLine(response.text.split("\n")[0] ?? "")?.map(String) ?? [];
+}
+
+const A_TIME_BEFORE_1970 = "1969-12-31T23:59:58.500";
+
+/** Asks how the server reads times. */
+async function timesOf(client: Client): Promise<Times> {
+	const [year, fraction] = await firstRow(
+		client,
+		`SELECT toYear(toDate32('1000-01-01')), toString(parseDateTime64BestEffort('${A_TIME_BEFORE_1970}Z', 3, 'UTC'))`,
+	);
+	return {
+		years: year === "1000" ? NEW_TIMES.years : OLD_TIMES.years,
+		readsFractions: fraction === A_TIME_BEFORE_1970.replace("T", " "),
+	};
+}
+
+/** Returns what the columns of a table hold. */
+export async function limitsOf(
+	client: Client,
+	columns: Column[],
+	types: ColumnTypes,
+): Promise<Map<string, Limit>> {
+	const hasTimes = types.values().some((type) => /Date(?:32|Time64)/.test(type));
+	const times = hasTimes ? await timesOf(client) : NEW_TIMES;
+	return new Map(
+		columns.flatMap(({ name, kind }) => {
+			const type = types.get(name);
+			if (type === undefined) return [];
+			return [[name, { type, isNullable: holdsNull(type), fit: fitOf(type, kind, times) }]];
+		}),
+	);
 }
 
 /** Whether the engine removes rows with the same key, or ignores repeated inserts. */
