@@ -1,15 +1,19 @@
 import { MisconfiguredError } from "../../../outbound/errors.ts";
-import { runSteps } from "../../../outbound/steps.ts";
-import { PRIMARY_KEYS, type Row } from "../rows.ts";
+import { runSteps, warningOf } from "../../../outbound/steps.ts";
+import { type Column, PRIMARY_KEYS, type Row } from "../rows.ts";
 import { sampleOf } from "../sample.ts";
 import type { Destination, Job } from "./destination.ts";
+import { type Counts, type Fitter, fitter } from "./fit/fitter.ts";
 import { begin, connect, type Session } from "./postgres/connection.ts";
 import { copyText } from "./postgres/copy.ts";
 import { type Settings, SignInRejectedError } from "./postgres/errors.ts";
-import { ensureTable, findTable, statementsFor, tableOf } from "./postgres/table.ts";
+import { ensureTable, findTable, limitsOf, statementsFor, tableOf } from "./postgres/table.ts";
 
-/** Empty, because rows are safe as soon as they are written. */
-type State = Record<string, never>;
+/**
+ * Rows are safe as soon as they are written. `unfit`: how many values became null, because their
+ * columns can't hold them.
+ */
+type State = { unfit?: Counts };
 
 /** How many pages share a transaction. Until it is committed, they are in memory. */
 const PAGES_PER_TRANSACTION = 10;
@@ -21,7 +25,7 @@ function byKey({ columns, model }: Job, rows: Row[]) {
 }
 
 /** Collects the pages that wait for their transaction. No two of them have a key in common. */
-function waitingPages(job: Job) {
+function waitingPages() {
 	let pages: Map<string, Row>[] = [];
 	let keys = new Set<string>();
 	return {
@@ -37,14 +41,14 @@ function waitingPages(job: Job) {
 			const taken = pages;
 			pages = [];
 			keys = new Set();
-			return (isChecked: boolean) =>
-				taken.map((rows) => copyText(job.columns, rows.values(), isChecked));
+			return (columns: Column[], isChecked: boolean) =>
+				taken.map((rows) => copyText(columns, rows.values(), isChecked));
 		},
 	};
 }
 
 /** Rows for a COPY. `isChecked`: whether the server checks JSON itself. */
-type Pages = (isChecked: boolean) => Uint8Array[];
+type Pages = ReturnType<ReturnType<typeof waitingPages>["take"]>;
 
 /**
  * Writes rows to a table, each call in its own transaction. COPY directly into the table costs the
@@ -55,7 +59,7 @@ type Pages = (isChecked: boolean) => Uint8Array[];
 function putInto(
 	session: Session,
 	{ check, load, stage, upsert }: ReturnType<typeof statementsFor>,
-	{ isPlain, checksJson }: Awaited<ReturnType<typeof findTable>>,
+	{ isPlain, checksJson, columns }: Awaited<ReturnType<typeof findTable>> & { columns: Column[] },
 	timeoutMs: number,
 ) {
 	const transaction = (...statements: string[]) =>
@@ -63,13 +67,13 @@ function putInto(
 	let isDirect = isPlain;
 	return async (pages: Pages) => {
 		try {
-			if (isDirect) return await session.copy(transaction(check, load), pages(checksJson));
+			if (isDirect) return await session.copy(transaction(check, load), pages(columns, checksJson));
 		} catch (error) {
 			if (!(error instanceof MisconfiguredError)) throw error;
 			isDirect = false;
 			await session.query("rollback");
 		}
-		await session.copy(transaction(stage, upsert), pages(false));
+		await session.copy(transaction(stage, upsert), pages(columns, false));
 	};
 }
 
@@ -89,15 +93,19 @@ export function postgres(env: Env, config: Settings, timeoutMs: number): Destina
 			connect: () => connect(env, context),
 			find: (session: Session) => findTable(session, config, columns),
 			ensure: (session: Session) => ensureTable(session, config, columns, model),
+			async limit(session: Session, before?: Counts) {
+				const { limits, written } = await limitsOf(session, config, columns);
+				return { columns: written, fitter: fitter(table, columns, limits, before) };
+			},
 		};
 	}
 
 	return {
-		async open(job) {
-			const { connect, find, ensure, statements } = prepare(job);
-			const waiting = waitingPages(job);
+		async open(job, state) {
+			const { connect, find, ensure, limit, statements } = prepare(job);
+			const waiting = waitingPages();
 			let session: Session | undefined;
-			let put: ReturnType<typeof putInto> | undefined;
+			let opened: { fitter: Fitter; put: ReturnType<typeof putInto> } | undefined;
 			let failed = false;
 			async function start() {
 				session = await connect();
@@ -108,27 +116,34 @@ export function postgres(env: Env, config: Settings, timeoutMs: number): Destina
 					await session.query("commit");
 					found = await find(session);
 				}
-				return putInto(session, statements, found, timeoutMs);
+				const { columns, fitter } = await limit(session, state?.unfit);
+				const put = putInto(session, statements, { ...found, columns }, timeoutMs);
+				return { fitter, put };
 			}
 			async function flush() {
 				if (waiting.count === 0) return;
 				failed = true;
-				put ??= await start();
-				await put(waiting.take());
+				await opened?.put(waiting.take());
 				failed = false;
 			}
 			return {
 				async write(page) {
-					const rows = byKey(job, page);
+					failed = true;
+					opened ??= await start();
+					failed = false;
+					const rows = byKey(job, opened.fitter.fit(page));
 					if (waiting.has(rows)) await flush();
 					waiting.add(rows);
 					if (waiting.count < PAGES_PER_TRANSACTION) return null;
 					await flush();
-					return {};
+					return { unfit: opened.fitter.counts };
+				},
+				get unfit() {
+					return opened?.fitter.unfit ?? 0;
 				},
 				async close() {
 					await flush();
-					return {};
+					return { warnings: opened?.fitter.describe() ?? [] };
 				},
 				release() {
 					if (failed) session?.destroy();
@@ -141,7 +156,7 @@ export function postgres(env: Env, config: Settings, timeoutMs: number): Destina
 
 		/** Does the same as a run, in a transaction that is rolled back. */
 		test({ job, rows } = sampleOf("events")) {
-			const { connect, ensure, statements } = prepare(job);
+			const { connect, ensure, limit, statements } = prepare(job);
 			const { stage, upsert } = statements;
 			let session: Session | undefined;
 			let rejection: SignInRejectedError | undefined;
@@ -160,11 +175,14 @@ export function postgres(env: Env, config: Settings, timeoutMs: number): Destina
 					if (!session) return;
 					await session.query(begin(timeoutMs));
 					await ensure(session);
+					const { columns, fitter } = await limit(session);
+					const fitted = fitter.fit(rows);
 					// The second upsert replaces the rows of the first. Constraints are checked as a commit
 					// would check them.
 					await session.copy([stage, upsert, upsert, "set constraints all immediate"].join(";"), [
-						copyText(job.columns, rows),
+						copyText(columns, fitted),
 					]);
+					return warningOf(fitter.describe());
 				},
 				remove: async () => session?.query("rollback"),
 			}).finally(() => session?.destroy());

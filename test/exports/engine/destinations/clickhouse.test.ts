@@ -455,17 +455,16 @@ describe.skipIf(noClickHouse)(`ClickHouse${noClickHouse}`, () => {
 		});
 
 		test("is rejected or changed by ClickHouse alone", async () => {
-			const { table_name } = await tableOfCases();
-			const insert = `insert into ${quoted(table_name)} settings date_time_input_format = 'best_effort' format JSONEachRow`;
 			const kept: unknown[] = [];
-			for (const [i, [type, kind, value, stored]] of CASES.entries()) {
+			for (const [type, kind, value, stored] of CASES) {
 				if (stored !== null) continue;
 				const json = kind === "json" || typeof value !== "string" ? value : JSON.stringify(value);
-				await command(`${insert} {"uuid":"${i}","c${i}":${json}}`).catch(() => {});
+				const literal = (text: string) => `'${text.replace(/[\\']/g, "\\$&")}'`;
 				const found = await ask(
-					`select toString(c${i}) as v from ${quoted(table_name)} where uuid = '${i}' and v is not null`,
-				);
-				if (found !== "" && JSON.parse(found).v === String(value)) kept.push([type, value]);
+					`select toString(v) as v from format(JSONEachRow, ${literal(`v ${type}`)}, ${literal(`{"v":${json}}`)})
+						settings date_time_input_format = 'best_effort'`,
+				).catch(() => "{}");
+				if (JSON.parse(found).v === String(value)) kept.push([type, value]);
 			}
 			expect(kept).toEqual([]);
 		});

@@ -10,6 +10,7 @@ import { HANG_MS } from "../../../support/hang.ts";
 import { PASSWORD, TLS_ONLY } from "../../../support/postgres.ts";
 import { eventually } from "../../../support/time.ts";
 import { world } from "../../../support/world.ts";
+import { CASES, TYPES } from "./postgres_values.ts";
 
 const config = {
 	user: "owner",
@@ -268,7 +269,7 @@ describe.skipIf(noPostgres)(`PostgreSQL${noPostgres}`, () => {
 		],
 		[
 			"a column of a type that doesn't take the values",
-			(t) => `create table ${t} ${defined({ distinct_id: "int4" })}`,
+			(t) => `create table ${t} ${defined({ distinct_id: "int4 not null" })}`,
 			/column distinct_id .* doesn't accept a value.*integer/,
 		],
 		[
@@ -581,6 +582,72 @@ describe.skipIf(noPostgres)(`PostgreSQL${noPostgres}`, () => {
 				expect(await ask(`select properties::text from ${table}`)).toEqual([
 					{ properties: '"not JSON"' },
 				]);
+			},
+		);
+	});
+
+	describe("a value that its column can't hold", () => {
+		const KEY: Column = { name: "uuid", kind: "text" };
+
+		/** Creates a table with these columns in addition to `uuid`. */
+		async function withTable(columns: string) {
+			const [schema, table_name] = [fresh(), fresh()];
+			const table = [schema, table_name].map(quoted).join(".");
+			await ask(
+				`create schema ${quoted(schema)}; set search_path = ${quoted(schema)}; ${TYPES};
+					create table ${table} (uuid text primary key, ${columns})`,
+			);
+			return { more: { schema, table_name }, table };
+		}
+
+		const ofCases = () => withTable(CASES.map(([type], i) => `c${i} ${type}`).join(", "));
+		const columns = [KEY, ...CASES.map(([, kind], i): Column => ({ name: `c${i}`, kind }))];
+
+		const unfit = CASES.flatMap(([, , value, stored], i) =>
+			stored === null || String(value).includes('"b":1e99999') ? [`c${i} (1)`] : [],
+		);
+		const words = `Written as null, because the column can't hold them: ${unfit.length} values in ${unfit.join(", ")}.`;
+
+		test("is null and counted, and all others are stored as they are", async () => {
+			const { more, table } = await ofCases();
+			const row = ["1", ...CASES.map(([, , value]) => value)];
+			const sink = await to(more).open(job({ columns }), null, async () => {});
+			onTestFinished(() => sink.release?.());
+			await sink.write([row]);
+			expect(sink.unfit).toBe(unfit.length);
+			expect(await sink.close()).toEqual({ warnings: [words] });
+			const texts = CASES.map((_, i) => `c${i}::text`).join(", ");
+			const [{ all }] = await ask(`select array[${texts}] as all from ${table}`);
+			expect(CASES.map(([type, kind, value], i) => [type, kind, value, all[i]])).toEqual(CASES);
+			const steps = await to(more).test({ job: job({ columns }), rows: [row] });
+			expect(steps.at(-2)).toEqual({ name: "write", error: null, warning: words });
+		});
+
+		test("is rejected or changed by PostgreSQL alone", async () => {
+			const { table } = await ofCases();
+			const kept: unknown[] = [];
+			for (const [i, [type, , value, stored]] of CASES.entries()) {
+				if (stored !== null) continue;
+				const found = await ask(
+					`insert into ${table} (uuid, c${i}) values ('${i}', $1) returning c${i}::text as v`,
+					[String(value)],
+				).catch(() => []);
+				if (found[0]?.v === String(value)) kept.push([type, value]);
+			}
+			expect(kept).toEqual([]);
+		});
+
+		test.each(["integer not null", "known"])(
+			"makes a run and a test fail if the column is %s",
+			async (type) => {
+				const { more, table } = await withTable(`n ${type}`);
+				const columns: Column[] = [KEY, { name: "n", kind: "integer" }];
+				const rows = [["1", 3e9]];
+				const words = `The column n of the table ${table} doesn't accept a value of the export. Its type, integer, can't hold 3000000000, and it can't be null: change the type, or allow null.`;
+				const write = await open(more, job({ columns }));
+				await expect(write(rows)).rejects.toThrow(words);
+				const steps = await to(more).test({ job: job({ columns }), rows });
+				expect(steps.at(-1)).toEqual({ name: "write", error: words });
 			},
 		);
 	});

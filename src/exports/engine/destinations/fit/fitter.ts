@@ -49,13 +49,13 @@ export function fitter(
 	let counts = before;
 	let unfit = 0;
 	const checks = columns.flatMap(({ name, kind }, i) => {
-		const { fit = null, ...limit } = limits.get(name) ?? {};
-		if (fit === null) return [];
+		const limit = limits.get(name);
+		if (!limit?.fit) return [];
 		const lose = () => {
 			unfit += 1;
 			counts = add(counts, name);
 		};
-		return [{ i, name, kind, fit, lose, ...limit }];
+		return [{ ...limit, i, name, kind, fit: limit.fit, lose }];
 	});
 
 	function fitRow(row: Row): Row {

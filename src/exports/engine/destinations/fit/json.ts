@@ -64,3 +64,16 @@ export function documents(): Fit {
 		});
 	};
 }
+
+/** An exponent that PostgreSQL may not store. Strings match, too. */
+const HUGE = /\d[eE][+-]?\d{5}/;
+
+/** The fit of columns with a type for JSON that keeps all digits of numbers. */
+export const decimalDocuments: Fit = (json, lose) => {
+	if (typeof json !== "string" || !HUGE.test(json)) return json;
+	return replaceNumbers(json, (token) => {
+		if (!HUGE.test(token)) return token;
+		lose();
+		return "null";
+	});
+};

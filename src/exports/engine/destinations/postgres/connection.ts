@@ -63,6 +63,7 @@ export const begin = (timeoutMs: number) =>
 		`set local lock_timeout = ${Math.round(timeoutMs * LOCK_TIMEOUT_FACTOR)}`,
 		"set local client_encoding = 'UTF8'",
 		"set local timezone = 'UTC'",
+		"set local lc_monetary = 'C'",
 	].join(";");
 
 /**

@@ -1,8 +1,11 @@
 import utils from "pg/lib/utils.js";
+import * as z from "zod";
 import type { Kind } from "../../query/expression.ts";
 import { type Column, type Model, PRIMARY_KEYS } from "../../rows.ts";
+import type { Limit } from "../fit/fitter.ts";
 import type { Session } from "./connection.ts";
 import type { Settings } from "./errors.ts";
+import { fitOf, written } from "./fits.ts";
 
 const TYPES: Record<Kind, string> = {
 	text: "text",
@@ -53,6 +56,47 @@ export async function findTable({ query }: Session, config: Settings, columns: C
 		isPlain: found.is_plain === true,
 		checksJson: found.checks_json === true,
 	};
+}
+
+const Types = z.array(
+	z.object({
+		column: z.string(),
+		shown: z.string(),
+		not_null: z.boolean(),
+		name: z.string(),
+		modifier: z.int(),
+		labels: z.array(z.string()).nullable(),
+	}),
+);
+
+/**
+ * Returns the types of a table's columns, by name, and what these hold.
+ * @returns `written`: the columns as their values are written
+ */
+export async function limitsOf({ query }: Session, config: Settings, columns: Column[]) {
+	const { schema, name } = namesOf(config);
+	// A domain has the type that it is based on, which may be a domain, too.
+	const { rows } = await query(
+		`with recursive types(name, not_null, type, modifier) as (
+				select attname, attnotnull, atttypid, atttypmod from pg_attribute
+					join pg_class on pg_class.oid = attrelid join pg_namespace on pg_namespace.oid = relnamespace
+					where nspname = $1 and relname = $2 and attname = any($3) and attnum > 0 and not attisdropped
+				union all
+				select name, not_null or typnotnull, typbasetype, typtypmod
+					from types join pg_type on oid = type where typtype = 'd')
+			select types.name as column, format_type(type, modifier) as shown, not_null, typname as name, modifier,
+				(select array_agg(enumlabel)::text[] from pg_enum where enumtypid = type) as labels
+			from types join pg_type on oid = type where typtype <> 'd'`,
+		[schema, name, columns.map(({ name }) => name)],
+	);
+	const types = new Map(Types.parse(rows).map((type) => [type.column, type]));
+	const limits = new Map<string, Limit>();
+	for (const { name, kind } of columns) {
+		const type = types.get(name);
+		if (type)
+			limits.set(name, { type: type.shown, isNullable: !type.not_null, fit: fitOf(type, kind) });
+	}
+	return { limits, written: columns.map((column) => written(column, types.get(column.name))) };
 }
 
 /** Creates the table if it doesn't exist, within a transaction, and under a lock. */
