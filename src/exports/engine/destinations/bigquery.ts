@@ -1,17 +1,19 @@
 import { digest } from "../../../auth/keys.ts";
 import { DAY_MS, HOUR_MS } from "../../../lib/durations.ts";
-import { runSteps } from "../../../outbound/steps.ts";
+import { runSteps, warningOf } from "../../../outbound/steps.ts";
 import { sampleOf } from "../sample.ts";
 import { type Client, connect, type Fields } from "./bigquery/client.ts";
 import { type Settings, STAGING } from "./bigquery/errors.ts";
-import { mergeStatement, stagingFields, tableFields, toLines } from "./bigquery/table.ts";
+import { limitsOf, mergeStatement, stagingFields, tableFields, toLines } from "./bigquery/table.ts";
 import type { Destination, Job, Sink } from "./destination.ts";
+import { type Counts, describeUnfit, type Fitter, fitter } from "./fit/fitter.ts";
 
 /**
  * `staging`: the table into which the run's rows are loaded. `rows`: the number of its rows.
- * `digest`: the digest of these rows, in order, which is part of the IDs of jobs.
+ * `digest`: the digest of these rows, in order, which is part of the IDs of jobs. `unfit`: how many
+ * values became null, because their columns can't hold them.
  */
-export type State = { staging: string; rows: number; digest: string };
+export type State = { staging: string; rows: number; digest: string; unfit?: Counts };
 
 /** The minimum size of a load job, except for the last one. */
 const LOAD_BYTES = 8 * 2 ** 20;
@@ -47,6 +49,15 @@ async function openRun(
 	let written = state ?? EMPTY;
 	let waiting: Uint8Array[] = [];
 	let bytes = 0;
+	let opened: Fitter | undefined;
+
+	/** Doesn't create the table: the MERGE needs it. */
+	async function open() {
+		const table = tableOf(config);
+		const fields = (await client.fieldsOf(table)) ?? tableFields(job.columns, config);
+		const limits = limitsOf(job.columns, fields);
+		return fitter(`${config.dataset_id}.${table}`, job.columns, limits, state?.unfit);
+	}
 
 	async function begin() {
 		loaded = { ...EMPTY, staging: `${STAGING}${crypto.randomUUID()}` };
@@ -68,15 +79,21 @@ async function openRun(
 
 	return {
 		async write(page) {
-			const lines = toLines(page, written.rows);
+			opened ??= await open();
+			const lines = toLines(opened.fit(page), written.rows);
 			waiting.push(lines);
 			bytes += lines.length;
 			written = {
 				...written,
 				rows: written.rows + page.length,
 				digest: await extendDigest(written.digest, lines),
+				unfit: opened.counts,
 			};
 			return bytes < LOAD_BYTES ? null : flush();
+		},
+
+		get unfit() {
+			return opened?.unfit ?? 0;
 		},
 
 		async close() {
@@ -88,7 +105,7 @@ async function openRun(
 			const merge = mergeStatement(config, job, { staging, table, fields });
 			await client.query(`${staging}_merge_${digest}`, merge);
 			await client.dropTable(staging);
-			return {};
+			return { warnings: describeUnfit(opened?.counts ?? state?.unfit) };
 		},
 	};
 }
@@ -135,14 +152,18 @@ export function bigquery(env: Env, config: Settings, timeoutMs: number): Destina
 					await client.locate();
 					const make = (name: string, fields: Fields) =>
 						client.createTable(name, fields, TEST_LIFETIME_MS);
-					await make(staging, stagingFields(job.columns));
-					await client.load(`${staging}_load`, staging, [toLines(rows, 0)]);
 					const found = await client.fieldsOf(table);
 					const fields = found ?? tableFields(job.columns, config);
+					const limits = limitsOf(job.columns, fields);
+					const sample = fitter(`${config.dataset_id}.${table}`, job.columns, limits);
+					const fitted = sample.fit(rows);
+					await make(staging, stagingFields(job.columns));
+					await client.load(`${staging}_load`, staging, [toLines(fitted, 0)]);
 					if (!found) await make(copy, fields);
 					const tables = { staging, table: found ? table : copy, fields };
 					const merge = mergeStatement(config, job, tables, found !== null);
 					await client.query(`${staging}_merge`, merge);
+					return warningOf(describeUnfit(sample.counts));
 				},
 				remove,
 			}).then(async (steps) => {

@@ -23,7 +23,7 @@ import {
 	settingsFor,
 } from "./clickhouse/table.ts";
 import type { Destination } from "./destination.ts";
-import { type Counts, describeCounts, fitter } from "./fit/fitter.ts";
+import { type Counts, describeCounts, describeUnfit, fitter } from "./fit/fitter.ts";
 
 /**
  * `id`: part of the deduplication tokens of a run's inserts. A run that starts over gets a new one.
@@ -132,7 +132,9 @@ export function clickhouse(env: Env, config: Settings, timeoutMs: number): Desti
 					if (id === undefined) return {};
 					table ??= await openTable();
 					const { warnings, fitter } = table;
-					return { warnings: [...warnings, ...fitter.describe(), ...describeNulls(nulls)] };
+					return {
+						warnings: [...warnings, ...describeUnfit(fitter.counts), ...describeNulls(nulls)],
+					};
 				},
 			};
 		},
@@ -155,7 +157,7 @@ export function clickhouse(env: Env, config: Settings, timeoutMs: number): Desti
 					const lines = table.toLines(table.fitter.fit(rows)) + BROKEN_ROW;
 					const failed = await insert(names, lines, table.settings);
 					if (BROKEN_AT.test(failed.text))
-						return warningOf([...table.warnings, ...table.fitter.describe()]);
+						return warningOf([...table.warnings, ...describeUnfit(table.fitter.counts)]);
 					check(failed, config);
 					throw new MisconfiguredError(
 						`${addressOf(new URL(config.url))} stored an invalid row: it doesn't behave like ClickHouse.`,

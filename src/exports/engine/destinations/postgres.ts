@@ -3,7 +3,7 @@ import { runSteps, warningOf } from "../../../outbound/steps.ts";
 import { type Column, PRIMARY_KEYS, type Row } from "../rows.ts";
 import { sampleOf } from "../sample.ts";
 import type { Destination, Job } from "./destination.ts";
-import { type Counts, type Fitter, fitter } from "./fit/fitter.ts";
+import { type Counts, describeUnfit, type Fitter, fitter } from "./fit/fitter.ts";
 import { begin, connect, type Session } from "./postgres/connection.ts";
 import { copyText } from "./postgres/copy.ts";
 import { type Settings, SignInRejectedError } from "./postgres/errors.ts";
@@ -143,7 +143,7 @@ export function postgres(env: Env, config: Settings, timeoutMs: number): Destina
 				},
 				async close() {
 					await flush();
-					return { warnings: opened?.fitter.describe() ?? [] };
+					return { warnings: describeUnfit(opened?.fitter.counts ?? state?.unfit) };
 				},
 				release() {
 					if (failed) session?.destroy();
@@ -182,7 +182,7 @@ export function postgres(env: Env, config: Settings, timeoutMs: number): Destina
 					await session.copy([stage, upsert, upsert, "set constraints all immediate"].join(";"), [
 						copyText(columns, fitted),
 					]);
-					return warningOf(fitter.describe());
+					return warningOf(describeUnfit(fitter.counts));
 				},
 				remove: async () => session?.query("rollback"),
 			}).finally(() => session?.destroy());

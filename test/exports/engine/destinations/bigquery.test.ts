@@ -324,6 +324,44 @@ describe.skipIf(noBigQuery)(`BigQuery${noBigQuery}`, () => {
 		]);
 	});
 
+	test("a value that its column can't hold is null and counted", async () => {
+		const table_id = fresh();
+		await ask(
+			`create table exports.\`${table_id}\` (uuid STRING, n NUMERIC, f FLOAT64, day DATE, at DATETIME, p JSON)`,
+		);
+		const columns: Column[] = [
+			{ name: "uuid", kind: "text" },
+			{ name: "n", kind: "number" },
+			{ name: "f", kind: "integer" },
+			{ name: "day", kind: "timestamp" },
+			{ name: "at", kind: "text" },
+			{ name: "p", kind: "json" },
+		];
+		const row: Row = [
+			"1",
+			1e-10,
+			9007199254740993n,
+			"2024-12-31T23:59:59.999Z",
+			"2024-01-01T00:00:00+02:00",
+			'{"a":0.1234567890123456789}',
+		];
+		const sink = await to({ table_id }).open(job({ columns }), null, async () => {});
+		await sink.write([row, ["2", 1.5, 7, null, "now", null]]);
+		const words =
+			"Written as null, because the column can't hold them: 4 values in n (1), f (1), p (1), at (1).";
+		expect(sink.unfit).toBe(4);
+		expect(await sink.close()).toEqual({ warnings: [words] });
+		const found = await ask(
+			`select n, f, cast(day as string) as day, cast(at as string) as at, to_json_string(p) as p from exports.\`${table_id}\` order by uuid`,
+		);
+		expect(found.map((row) => Object.values(row))).toEqual([
+			[null, null, "2024-12-31", "2023-12-31 22:00:00", '{"a":null}'],
+			["1.5", "7.0", null, null, null],
+		]);
+		const steps = await to({ table_id }).test({ job: job({ columns }), rows: [row] });
+		expect(steps.at(-2)).toHaveProperty("warning", expect.stringContaining("n (1), f (1)"));
+	});
+
 	describe("exactly once, even if the API fails:", () => {
 		test.each([
 			["503", "answered 503", 3000],

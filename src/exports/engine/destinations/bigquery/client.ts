@@ -5,13 +5,29 @@ import { jobRunner } from "./jobs.ts";
 
 const DatasetBody = z.object({ location: z.string() });
 
+/** A parameter of a type, such as its precision, which the API has as text. */
+const Parameter = z.coerce.number().optional();
+
 const TableBody = z.object({
 	schema: z
-		.object({ fields: z.array(z.object({ name: z.string(), type: z.string() })) })
+		.object({
+			fields: z.array(
+				z.object({
+					name: z.string(),
+					type: z.string(),
+					mode: z.string().optional(),
+					precision: Parameter,
+					scale: Parameter,
+					maxLength: Parameter,
+				}),
+			),
+		})
 		.default({ fields: [] }),
 });
 
-export type Fields = { name: string; type: string }[];
+export type Fields = z.infer<typeof TableBody>["schema"]["fields"];
+
+export type Field = Fields[number];
 
 export type Client = ReturnType<typeof connect>;
 
@@ -45,7 +61,7 @@ export function connect(env: Env, config: Settings, timeoutMs: number) {
 
 		/** Returns the columns of a table; null if the table doesn't exist. */
 		async fieldsOf(table: string): Promise<Fields | null> {
-			const query = { fields: "schema(fields(name,type))" };
+			const query = { fields: "schema(fields(name,type,mode,precision,scale,maxLength))" };
 			const found = await ask(TableBody, [404], "GET", pathOf(table), { query });
 			return found?.schema.fields ?? null;
 		},

@@ -2,8 +2,10 @@ import { MisconfiguredError } from "../../../../outbound/errors.ts";
 import type { Kind } from "../../query/expression.ts";
 import { type Column, PRIMARY_KEYS, type Row } from "../../rows.ts";
 import type { Job } from "../destination.ts";
+import type { Limit } from "../fit/fitter.ts";
 import type { Fields } from "./client.ts";
 import type { Settings } from "./errors.ts";
+import { fitOf } from "./fits.ts";
 
 /** The types of columns in a created table. JSON is a STRING unless `use_json_type` is set. */
 const TYPES: Record<Kind, string> = {
@@ -60,22 +62,31 @@ const quoted = (name: string) => `\`${name.replace(/[\\`]/g, (character) => `\\$
 const tableName = ({ project_id, dataset_id }: Settings, table: string) =>
 	[project_id, dataset_id, table].map(quoted).join(".");
 
-/** SQL that converts a staged value to the type of its kind, or to null if it doesn't fit. */
-const native = (text: string, kind: Kind) =>
-	TYPES[kind] === "STRING" ? text : `SAFE_CAST(${text} AS ${TYPES[kind]})`;
-
+/** SQL that converts a staged value, which fits the type, to it. */
 function converted(text: string, kind: Kind, type: string) {
-	const value = native(text, kind);
-	if (type === TYPES[kind]) return value;
-	if (type !== "JSON") return `CAST(${value} AS ${type})`;
-	// Text that isn't JSON becomes a JSON string. Numbers that the type JSON can't represent exactly
-	// are rounded.
-	const json =
-		kind === "json"
-			? `COALESCE(SAFE.PARSE_JSON(${text}, wide_number_mode => 'round'), TO_JSON(${text}))`
-			: `TO_JSON(${value})`;
-	return `IF(${text} IS NULL, NULL, ${json})`;
+	if (type === "STRING") return text;
+	if (type !== "JSON") return `CAST(${text} AS ${type})`;
+	// Text that isn't JSON becomes a JSON string.
+	if (kind === "json")
+		return `IF(${text} IS NULL, NULL, COALESCE(SAFE.PARSE_JSON(${text}), TO_JSON(${text})))`;
+	const value = TYPES[kind] === "STRING" ? text : `CAST(${text} AS ${TYPES[kind]})`;
+	return `IF(${text} IS NULL, NULL, TO_JSON(${value}))`;
 }
+
+/** Returns what the columns of a table hold. */
+export const limitsOf = (columns: Column[], fields: Fields): Map<string, Limit> => {
+	const byName = new Map(fields.map((field) => [field.name.toLowerCase(), field]));
+	return new Map(
+		columns.flatMap(({ name, kind }) => {
+			const field = byName.get(name.toLowerCase());
+			if (field === undefined) return [];
+			const { precision, scale, maxLength } = field;
+			const parameters = [precision ?? maxLength, scale].filter((one) => one !== undefined);
+			const type = parameters.length > 0 ? `${field.type}(${parameters.join(", ")})` : field.type;
+			return [[name, { type, isNullable: field.mode !== "REQUIRED", fit: fitOf(field, kind) }]];
+		}),
+	);
+};
 
 function withTypes(columns: Column[], fields: Fields, table: string) {
 	const types = new Map(fields.map(({ name, type }) => [name.toLowerCase(), type]));
@@ -110,7 +121,7 @@ export function mergeStatement(
 	const key = PRIMARY_KEYS[model];
 	const version = model === "persons" ? at(VERSION) : -1;
 	const order = [
-		...(version >= 0 ? [`${native(staged(version), "integer")} DESC`] : []),
+		...(version >= 0 ? [`CAST(${staged(version)} AS INT64) DESC`] : []),
 		`${ROW_NUMBER} DESC`,
 	];
 	const isNewer =

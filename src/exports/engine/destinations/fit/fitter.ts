@@ -32,6 +32,9 @@ export const add = (counts: Counts, name: string, count = 1) => ({
 	[name]: (counts[name] ?? 0) + count,
 });
 
+export const describeUnfit = (counts: Counts = {}) =>
+	describeCounts("Written as null, because the column can't hold them", "value", counts);
+
 export type Fitter = ReturnType<typeof fitter>;
 
 /**
@@ -89,7 +92,5 @@ export function fitter(
 		get unfit() {
 			return unfit;
 		},
-		describe: () =>
-			describeCounts("Written as null, because the column can't hold them", "value", counts),
 	};
 }
