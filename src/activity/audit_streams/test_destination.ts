@@ -29,7 +29,7 @@ export async function testDestination(
 			{
 				...activityOf(row),
 				activity: "tested",
-				trigger: { destination: stored.type, endpoint: endpointOf(stored.config) },
+				trigger: { destination: stored.type, endpoint: endpointOf(stored) },
 			},
 		],
 	});

@@ -27,7 +27,7 @@ export async function testNewDestination(
 				...entryOf({ type, config }),
 				scope: "BatchExportDestination",
 				item_id: type,
-				name: endpointOf(config) ?? type,
+				name: endpointOf({ type, config }) ?? type,
 			},
 		],
 	});
@@ -54,7 +54,7 @@ export async function testDestination(
 /** Returns the activity entry of a test, which is written before the destination gets a request. */
 const entryOf = ({ type, config }: Destination) => ({
 	activity: "tested" as const,
-	trigger: { destination: type, endpoint: endpointOf(config) },
+	trigger: { destination: type, endpoint: endpointOf({ type, config }) },
 });
 
 type Content = { model: Model; xql_query: string | null; team_id: number };

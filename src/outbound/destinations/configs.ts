@@ -170,19 +170,81 @@ export const configs = {
 	BigQuery,
 };
 
-/** The two fields of a key, which are required together. */
-export const KEY_HALVES = {
-	S3: ["aws_access_key_id", "aws_secret_access_key"],
-	GCS: ["hmac_access_id", "hmac_secret"],
+export type Type = keyof typeof configs;
+
+/** A destination's config, with decrypted secrets. */
+export type Config<T extends Type = Type> = z.infer<(typeof configs)[T]>;
+
+type Field<T extends Type> = Extract<keyof Config<T>, string>;
+
+/** Returns the text of a field; undefined if there is none. */
+type Read<T extends Type> = (field: Field<T>) => string | undefined;
+
+type Rules<T extends Type> = {
+	/** Whether it is a database. Rows of databases always include the key columns. */
+	isDatabase: boolean;
+	/** The fields that are encrypted, and never returned. */
+	secrets: Field<T>[];
+	/** The fields of a key, which are required together. */
+	key: Field<T>[];
+	/** The secrets of which exactly one is required. */
+	oneOf: Field<T>[];
+	/**
+	 * Returns the servers that get the config's secrets. Null for the default server of the type
+	 * (such as Amazon's for S3), or if there is no server.
+	 */
+	endpoint: (read: Read<T>) => string | null;
 };
 
-/** The fields that are encrypted, and never returned. */
-export const SECRETS: { [T in keyof typeof configs]?: string[] } = {
-	S3: [...KEY_HALVES.S3, "aws_session_token"],
-	HTTP: ["token"],
-	Postgres: ["user", "password"],
-	ClickHouse: ["password"],
-	AzureBlob: ["account_key", "sas_token"],
-	GCS: KEY_HALVES.GCS,
-	BigQuery: ["private_key"],
+const originOf = (url: string | undefined) => URL.parse(url ?? "")?.origin ?? null;
+
+const NONE = { isDatabase: false, secrets: [], key: [], oneOf: [], endpoint: () => null };
+
+/** What differs between the types. The compiler asks for each type, and for fields that exist. */
+export const RULES: { [T in Type]: Rules<T> } = {
+	S3: {
+		...NONE,
+		secrets: ["aws_access_key_id", "aws_secret_access_key", "aws_session_token"],
+		key: ["aws_access_key_id", "aws_secret_access_key"],
+		endpoint: (read) => originOf(read("endpoint_url")),
+	},
+	R2: NONE,
+	HTTP: { ...NONE, secrets: ["token"], endpoint: (read) => originOf(read("url")) },
+	Postgres: {
+		...NONE,
+		isDatabase: true,
+		secrets: ["user", "password"],
+		endpoint: (read) => `${read("host")}:${read("port") ?? POSTGRES_PORT}`,
+	},
+	NoOp: NONE,
+	ClickHouse: {
+		...NONE,
+		isDatabase: true,
+		secrets: ["password"],
+		endpoint: (read) => originOf(read("url")),
+	},
+	AzureBlob: {
+		...NONE,
+		secrets: ["account_key", "sas_token"],
+		oneOf: ["account_key", "sas_token"],
+		endpoint: (read) => blobServiceOf(read("account_name") ?? "", read("endpoint_url")).origin,
+	},
+	GCS: {
+		...NONE,
+		secrets: ["hmac_access_id", "hmac_secret"],
+		key: ["hmac_access_id", "hmac_secret"],
+		endpoint: (read) => originOf(read("endpoint_url")),
+	},
+	BigQuery: {
+		...NONE,
+		isDatabase: true,
+		secrets: ["private_key"],
+		// The token server gets a signature of the key.
+		endpoint(read) {
+			const origin = originOf(read("endpoint_url"));
+			const issuer = originOf(read("token_uri"));
+			if (issuer === null) return origin;
+			return `${origin ?? "the default endpoint"}, with tokens of ${issuer}`;
+		},
+	},
 };

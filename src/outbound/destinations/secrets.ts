@@ -78,7 +78,7 @@ export async function merged(
 	const keepsSecret = secretsOf(type).some(
 		(key) => before[key] !== undefined && patch.config?.[key] === undefined,
 	);
-	if (keepsSecret && endpointOf(config) !== endpointOf(before))
+	if (keepsSecret && endpointOf({ type, config }) !== endpointOf({ type, config: before }))
 		throw invalid("destination", "Give the secret fields again: the destination leads elsewhere.");
 	return {
 		type,

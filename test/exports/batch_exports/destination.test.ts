@@ -1,7 +1,13 @@
 import { env } from "cloudflare:workers";
 import { describe, expect, test } from "vitest";
 import { ApiError } from "../../../src/http/errors.ts";
-import { parseConfig, secretsOf } from "../../../src/outbound/destinations/config.ts";
+import {
+	endpointOf,
+	parseConfig,
+	secretsOf,
+	TYPES,
+	type Type,
+} from "../../../src/outbound/destinations/config.ts";
 
 const S3 = { bucket_name: "exports", region: "eu-north-1", prefix: "events" };
 const HTTP = { url: "https://example.com/batch" };
@@ -545,6 +551,35 @@ test("each type lists its secret fields", () => {
 	expect(secretsOf("AzureBlob")).toEqual(["account_key", "sas_token"]);
 	expect(secretsOf("GCS")).toEqual(["hmac_access_id", "hmac_secret"]);
 	expect(secretsOf("BigQuery")).toEqual(["private_key"]);
+});
+
+/** For each type: configs that lead to different servers, as far as that decides on secrets. */
+const SERVERS = {
+	S3: [{}, { endpoint_url: "https://a.test" }, { endpoint_url: "https://b.test" }],
+	R2: [{}],
+	HTTP: [{ url: "https://a.test/x" }, { url: "https://a.test:8443/x" }, { url: "http://a.test/x" }],
+	Postgres: [{ host: "a.test" }, { host: "b.test" }, { host: "a.test", port: 5433 }],
+	NoOp: [{}],
+	ClickHouse: [{ url: "https://a.test" }, { url: "https://b.test" }],
+	AzureBlob: [
+		{ account_name: "a" },
+		{ account_name: "b" },
+		{ account_name: "a", endpoint_url: "https://b.test" },
+	],
+	GCS: [{}, { endpoint_url: "https://a.test" }, { endpoint_url: "https://b.test" }],
+	BigQuery: [
+		{},
+		{ endpoint_url: "https://a.test" },
+		{ token_uri: "https://a.test" },
+		{ token_uri: "https://b.test" },
+		{ endpoint_url: "https://a.test", token_uri: "https://b.test" },
+	],
+} satisfies Record<Type, object[]>;
+
+test.each(TYPES)("a stored secret of %s doesn't follow to another server", (type) => {
+	const servers = SERVERS[type].map((config) => endpointOf({ type, config }));
+	expect(new Set(servers).size).toBe(servers.length);
+	expect(servers.length > 1).toBe(secretsOf(type).length > 0);
 });
 
 test.each(["not a url", "http://", ""])(
