@@ -204,11 +204,12 @@ export const received = async (path: string): Promise<Received[]> =>
 type Readings = {
 	pyarrow: Row[];
 	polars: Row[];
+	fastparquet: Row[];
 	statistics: { name: string; nulls: boolean; bounds: boolean }[];
 };
 
 /**
- * Returns what pyarrow and polars read in a Parquet file: its rows, with times in milliseconds, and
+ * Returns what pyarrow, polars and fastparquet read in a Parquet file: its rows, with times in milliseconds, and
  * whether the statistics of each column are correct. Null if they can't be installed.
  */
 export async function parquetReaders(file: Uint8Array): Promise<Readings | null> {

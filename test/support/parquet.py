@@ -1,4 +1,4 @@
-"""Prints what pyarrow and polars read in a Parquet file, as JSON: its rows, and whether its statistics are true.
+"""Prints what pyarrow, polars and fastparquet read in a Parquet file, as JSON: its rows, and whether its statistics are true.
 
 python parquet.py <file>
 """
@@ -7,6 +7,8 @@ import datetime
 import json
 import sys
 
+import fastparquet
+import pandas
 import polars
 import pyarrow.parquet
 
@@ -38,7 +40,16 @@ def statistics(file):
 
 
 file = pyarrow.parquet.ParquetFile(path)
-tables = {"pyarrow": file.read().to_pylist(), "polars": polars.read_parquet(path).to_dicts()}
+frame = fastparquet.ParquetFile(path).to_pandas()
+tables = {
+    "pyarrow": file.read().to_pylist(),
+    "polars": polars.read_parquet(path).to_dicts(),
+    # Its frames have NaN and NaT for null.
+    "fastparquet": [
+        {name: None if pandas.isna(value) else value for name, value in row.items()}
+        for row in frame.astype(object).to_dict("records")
+    ],
+}
 rows = {
     reader: [[plain(value) for value in row.values()] for row in table] for reader, table in tables.items()
 }

@@ -36,11 +36,12 @@ export const STANDARD_WEBHOOKS = "standardwebhooks==1.1.0";
 export const SCIM_TESTER = ["scim2-tester==0.5.2", "scim2-client[httpx2]==0.13.2"];
 
 /** Packages that read and write Parquet. */
-const PARQUET = ["duckdb==2.0.0", "pyarrow==26.0.1", "polars==2.1.0"];
+const PARQUET = ["duckdb==2.0.0", "pyarrow==26.0.1", "polars==2.1.0", "fastparquet==2026.9.0"];
 
 let installed: Promise<string | null> | undefined;
 
 /**
- * Returns the path of a Python with DuckDB, pyarrow and polars. Null if they can't be installed.
+ * Returns the path of a Python with DuckDB, pyarrow, polars and fastparquet. Null if they can't be
+ * installed.
  */
 export const python = () => (installed ??= pythonWith(PARQUET).catch(() => null));

@@ -64,7 +64,7 @@ async function duckdb(file: Uint8Array, sql: string) {
 }
 
 /**
- * Returns what pyarrow and polars read in a Parquet file (parquet.py), as JSON; null if they can't
+ * Returns what pyarrow, polars and fastparquet read in a Parquet file (parquet.py), as JSON; null if they can't
  * be installed.
  */
 async function parquetReaders(file: Uint8Array) {
@@ -184,7 +184,7 @@ const issuerAt = (issuer: string, path: string | undefined, before: Received[]):
  * - `/hang` never responds, `/close` closes the connection, `/redirect/<n>` redirects.
  * - `/flaky/<name>` fails every other request.
  * - `/duckdb` responds with DuckDB's result for the file in the body and the SQL in a header.
- * - `/parquet` responds with what pyarrow and polars read in the file in the body, or null if they
+ * - `/parquet` responds with what pyarrow, polars and fastparquet read in the file in the body, or null if they
  *   aren't installed.
  * - `/plan/<ways>/<name>` responds in the first of the ways, then in the second, and so on, and in
  *   the end with a 200. The ways are separated by commas: a status, one with a Retry-After

@@ -1,5 +1,6 @@
 import { env } from "cloudflare:workers";
 import { describe, expect, test } from "vitest";
+import { connect } from "../../../../src/exports/engine/destinations/bigquery/client.ts";
 import type { State } from "../../../../src/exports/engine/destinations/bigquery.ts";
 import type { Job } from "../../../../src/exports/engine/destinations/destination.ts";
 import type { Column, Row } from "../../../../src/exports/engine/rows.ts";
@@ -326,8 +327,18 @@ describe.skipIf(noBigQuery)(`BigQuery${noBigQuery}`, () => {
 
 	test("a value that its column can't hold is null and counted", async () => {
 		const table_id = fresh();
-		await ask(
-			`create table exports.\`${table_id}\` (uuid STRING, n NUMERIC, f FLOAT64, day DATE, at DATETIME, p JSON)`,
+		const types = {
+			uuid: "STRING",
+			n: "NUMERIC",
+			f: "FLOAT64",
+			day: "DATE",
+			at: "DATETIME",
+			p: "JSON",
+		};
+		// By the API: the stand-in doesn't know the types of tables that SQL created.
+		await connect(env, config({ table_id }), HANG_MS).createTable(
+			table_id,
+			Object.entries(types).map(([name, type]) => ({ name, type })),
 		);
 		const columns: Column[] = [
 			{ name: "uuid", kind: "text" },
@@ -351,12 +362,10 @@ describe.skipIf(noBigQuery)(`BigQuery${noBigQuery}`, () => {
 			"Written as null, because the column can't hold them: 4 values in n (1), f (1), p (1), at (1).";
 		expect(sink.unfit).toBe(4);
 		expect(await sink.close()).toEqual({ warnings: [words] });
-		const found = await ask(
-			`select n, f, cast(day as string) as day, cast(at as string) as at, to_json_string(p) as p from exports.\`${table_id}\` order by uuid`,
-		);
+		const found = await ask(`select * from exports.\`${table_id}\` order by uuid`);
 		expect(found.map((row) => Object.values(row))).toEqual([
-			[null, null, "2024-12-31", "2023-12-31 22:00:00", '{"a":null}'],
-			["1.5", "7.0", null, null, null],
+			["1", null, null, "2024-12-31", "2023-12-31T22:00:00", '{"a":null}'],
+			["2", "1.500000000", "7.0", null, null, null],
 		]);
 		const steps = await to({ table_id }).test({ job: job({ columns }), rows: [row] });
 		expect(steps.at(-2)).toHaveProperty("warning", expect.stringContaining("n (1), f (1)"));

@@ -71,8 +71,8 @@ export function dictionaryWriter(kind: Kind) {
 			2 * positions.size > count &&
 			(positions.size > MIN_DISTINCT || distinctBytes > MIN_DISTINCT_BYTES),
 
-		/** Whether it halves the bytes. */
-		isWorthIt: () => 2 * (distinctBytes + (count * width()) / 8) <= plainBytes,
+		/** Whether it halves the bytes. Not all readers support an empty one. */
+		isWorthIt: () => count > 0 && 2 * (distinctBytes + (count * width()) / 8) <= plainBytes,
 
 		/** Continues the row group without a dictionary. */
 		giveUp() {

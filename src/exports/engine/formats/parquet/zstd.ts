@@ -22,7 +22,9 @@ export function zstdCompressor() {
 	let size = SAFE_INPUT_BYTES;
 	return (bytes: Uint8Array) => {
 		const frames: Uint8Array[] = [];
-		for (let from = 0; from < bytes.length; ) {
+		let from = 0;
+		// No bytes have a frame, too.
+		do {
 			const input = bytes.subarray(from, from + size);
 			try {
 				const frame = zstdCompressSync(input);
@@ -34,7 +36,7 @@ export function zstdCompressor() {
 				if (input.length <= SAFE_INPUT_BYTES) throw error;
 				size = Math.max(SAFE_INPUT_BYTES, Math.floor(input.length / 2));
 			}
-		}
+		} while (from < bytes.length);
 		return Buffer.concat(frames);
 	};
 }
