@@ -1,109 +1,182 @@
-/** Sign-ins with Keycloak, set up as docs/sign-on.md says. */
-import { randomUUID } from "node:crypto";
-import type { Page } from "playwright-core";
-import { beforeAll, describe, expect, inject, test } from "vitest";
-import { inBrowser, newOrganization } from "../console/support/browser.ts";
-import { missingKeycloak, startKeycloak } from "../support/keycloak.ts";
+/** Sign-ins with Keycloak, connected as docs/sign-on.md says. */
+import { beforeAll, describe, expect, test } from "vitest";
+import { problemOf } from "../../packages/console/src/pages/sign_in/problems.ts";
+import { clientOf, cookieOf, inBrowser } from "../console/support/browser.ts";
+import { type Keycloak, missingKeycloak, startKeycloak } from "../support/keycloak.ts";
+import { followOpenId, followSaml } from "./support/guide.ts";
+import {
+	addKey,
+	arrive,
+	authenticate,
+	enter,
+	enterSettings,
+	expectWorks,
+	goToProvider,
+	newHome,
+	OPENID,
+	problemOn,
+	SAML,
+	saveSettings,
+	signedInByMail,
+	signIn,
+	signOut,
+	testConnection,
+	WAYS,
+	type Way,
+} from "./support/realm.ts";
 
 const missing = await missingKeycloak();
-let keycloak: Awaited<ReturnType<typeof startKeycloak>>;
+let keycloak: Keycloak;
 
-const PASSWORD = "password-of-somebody";
-
-const button = (page: Page, name: string) => page.getByRole("button", { name, exact: true });
-
-/** An organization with a verified domain, and a realm for its people. */
-async function newHome() {
-	const home = await newOrganization();
-	const name = randomUUID().slice(0, 8);
-	const domain = `acme-${name}.example.com`;
-	const { id, verification_challenge } = await home.client.domains.create(home.at, { domain });
-	const record = `${inject("console").resolver}_tenantry-challenge.${domain}`;
-	await fetch(record, { method: "PUT", body: verification_challenge });
-	await home.client.domains.verify({ ...home.at, id });
-	await keycloak.admin("POST", "", { realm: name, enabled: true });
-	const realm = (method: string, path: string, body?: unknown) =>
-		keycloak.admin(method, `/${name}${path}`, body);
-	const save = (settings: object) => home.client.domains.update({ ...home.at, id }, settings);
-	/** Adds a person to the realm. */
-	const add = async (username: string, more: object = {}) => ({
-		username,
-		email: `${username}@${domain}`,
-		...(await realm("POST", "/users", {
-			username,
-			email: `${username}@${domain}`,
-			emailVerified: true,
-			firstName: "Ada",
-			lastName: "Lovelace",
-			enabled: true,
-			credentials: [{ type: "password", value: PASSWORD, temporary: false }],
-			...more,
-		})),
-	});
-	const members = async () => (await home.client.members.list(home.at)).results;
-	return {
-		...home,
-		id,
-		domain,
-		issuer: `${keycloak.url}/realms/${name}`,
-		realm,
-		save,
-		add,
-		members,
-	};
-}
-
-/** Connects the realm with OpenID Connect. */
-async function withOpenId() {
-	const home = await newHome();
-	await home.realm("POST", "/clients", {
-		protocol: "openid-connect",
-		clientId: "tenantry",
-		publicClient: false,
-		standardFlowEnabled: true,
-		directAccessGrantsEnabled: false,
-		redirectUris: [`${inject("console").url}/sso/oidc/${home.id}/callback`],
-		secret: "secret-of-nobody",
-	});
-	await home.save({
-		oidc_issuer: home.issuer,
-		oidc_client_id: "tenantry",
-		oidc_client_secret: "secret-of-nobody",
-		jit_provisioning_enabled: true,
-	});
-	return home;
-}
-
-/** Goes to the provider of the address. */
-async function goToProvider(page: Page, email: string) {
-	await page.getByLabel("Email address").fill(email);
-	await button(page, "Continue").click();
-	await page.getByRole("link", { name: "Continue with your organization" }).click();
-}
-
-/** Enters the password at Keycloak, which has been given the name. */
-async function authenticate(page: Page) {
-	await page.locator("#password").fill(PASSWORD);
-	await button(page, "Sign In").click();
-}
+const words = (problem: string) => problemOf(problem) ?? "";
 
 describe.skipIf(missing)(`with Keycloak${missing}`, () => {
 	beforeAll(async () => {
 		keycloak = await startKeycloak();
 	});
 
+	const connected = async (way: Way) => {
+		const home = await newHome(keycloak);
+		await way.connect(home);
+		return home;
+	};
+
+	for (const way of WAYS) {
+		inBrowser(way.name, (open) => {
+			test("signs in a new person, and finds them again under another address", async () => {
+				const home = await connected(way);
+				const ada = await home.add("ada");
+				const page = await open("/console/sign_in", { key: "" });
+				await signIn(page, ada);
+				await arrive(page, home);
+				const member = await home.member(ada.email);
+				expect(member).toMatchObject({ level: 1, user: { first_name: "Ada" } });
+				await signOut(page);
+				const renamed = `countess@${home.domain}`;
+				await home.realm("PUT", `/users/${ada.id}`, { email: renamed, emailVerified: true });
+				// Keycloak's own session goes on.
+				await goToProvider(page, renamed);
+				await arrive(page, home);
+				const me = await clientOf(await cookieOf(page)).users.get({ user: "@me" });
+				expect(me.uuid).toBe(member?.user.uuid);
+				expect(await home.member(renamed)).toBe(undefined);
+			});
+
+			test("is required once an admin has tested it, and ends sessions by mail", async () => {
+				const home = await connected(way);
+				const grace = await home.addAdmin("grace");
+				const page = await open("/console", { key: grace.key });
+				await testConnection(page, home, way);
+				await authenticate(page, grace.username);
+				await expectWorks(page);
+				const other = await signedInByMail(open, home);
+				await page.getByLabel("People sign in with").selectOption(way.method);
+				await saveSettings(page);
+				await other.page.reload();
+				await other.page.getByLabel("Email address").waitFor();
+				// Without a choice.
+				await enter(other.page, other.email);
+				await authenticate(other.page, other.username);
+				await arrive(other.page, home);
+			});
+
+			test("rejects a person who was created again, until an admin ends the link to the former account", async () => {
+				const home = await connected(way);
+				const former = await home.add("ada");
+				const page = await open("/console/sign_in", { key: "" });
+				await signIn(page, former);
+				await arrive(page, home);
+				const member = await home.member(former.email);
+				await home.realm("DELETE", `/users/${former.id}`);
+				const ada = await home.add("ada");
+				await signOut(page);
+				await signIn(page, ada);
+				await problemOn(page).getByText(words("linked_to_another")).waitFor();
+				const of = { ...home.at, user: member?.user.uuid ?? "" };
+				const [link] = (await home.client.memberIdentities.list(of)).results;
+				await home.client.memberIdentities.delete({ ...of, id: link?.id ?? "" });
+				await goToProvider(page, ada.email);
+				await arrive(page, home);
+				expect(await home.member(ada.email)).toMatchObject({ id: member?.id });
+			});
+
+			test("ends two sign-ins that were started in one browser", async () => {
+				const home = await connected(way);
+				const ada = await home.add("ada");
+				const page = await open("/console/sign_in", { key: "" });
+				await goToProvider(page, ada.email);
+				const tab = await page.context().newPage();
+				await goToProvider(tab, ada.email);
+				await tab.locator("#password").waitFor();
+				await authenticate(page, ada.username);
+				await arrive(page, home);
+				// Keycloak's page notices that the person has signed in elsewhere.
+				await arrive(tab, home);
+			});
+		});
+	}
+
 	inBrowser("OpenID Connect", (open) => {
-		test("signs in a new person, who is a member then", async () => {
-			const home = await withOpenId();
-			const { email } = await home.add("ada");
+		test("is connected as the guide says, with the names of Keycloak's console", async () => {
+			const home = await newHome(keycloak);
+			const grace = await home.addAdmin("grace", { emailVerified: false });
+			const page = await open("/console", { key: grace.key });
+			const console = await page.context().newPage();
+			const settings = await followOpenId(console, keycloak, home, grace.username);
+			await enterSettings(page, home, settings);
+			await testConnection(page, home, OPENID);
+			await authenticate(page, grace.username);
+			await expectWorks(page);
+		});
+
+		test("goes on after the provider has changed its key", async () => {
+			const home = await connected(OPENID);
+			const ada = await home.add("ada");
 			const page = await open("/console/sign_in", { key: "" });
-			await goToProvider(page, email);
-			await authenticate(page);
-			await page.getByText("To continue, click Sign in.").waitFor();
-			await button(page, "Sign in").click();
-			await page.waitForURL(`**${home.path}*`);
-			const { user } = (await home.members()).find((member) => member.user.email === email) ?? {};
-			expect(user).toMatchObject({ first_name: "Ada" });
+			await signIn(page, ada);
+			await arrive(page, home);
+			await signOut(page);
+			await addKey(home, 200);
+			await goToProvider(page, ada.email);
+			await arrive(page, home);
+		});
+
+		test("rejects a person whose address the provider hasn't verified", async () => {
+			const home = await connected(OPENID);
+			const ada = await home.add("ada", { emailVerified: false });
+			const page = await open("/console/sign_in", { key: "" });
+			await signIn(page, ada);
+			await problemOn(page).getByText(words("email_not_verified")).waitFor();
+			expect(await home.member(ada.email)).toBe(undefined);
+		});
+	});
+
+	inBrowser("SAML", (open) => {
+		test("is connected as the guide says, with the names of Keycloak's console", async () => {
+			const home = await newHome(keycloak);
+			const grace = await home.addAdmin("grace");
+			const page = await open("/console", { key: grace.key });
+			const console = await page.context().newPage();
+			await enterSettings(page, home, await followSaml(console, keycloak, home));
+			await testConnection(page, home, SAML);
+			await authenticate(page, grace.username);
+			await expectWorks(page);
+		});
+
+		test("rejects a key that it doesn't know, and goes on with the certificates of both keys", async () => {
+			const home = await connected(SAML);
+			const ada = await home.add("ada");
+			const key = await addKey(home, 200);
+			const page = await open("/console/sign_in", { key: "" });
+			await signIn(page, ada);
+			await problemOn(page).getByText(words("invalid_response")).waitFor();
+			await home.save({ saml_x509_cert: key.certificates });
+			await goToProvider(page, ada.email);
+			await arrive(page, home);
+			await signOut(page);
+			await key.setPriority(1);
+			await goToProvider(page, ada.email);
+			await arrive(page, home);
 		});
 	});
 });

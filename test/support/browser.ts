@@ -41,9 +41,8 @@ export function withBrowser(name: string, tests: (newPage: NewPage) => void) {
 					await context.close();
 				}
 			});
-			const page = await context.newPage();
-			page.setDefaultTimeout(HANG_MS);
-			return page;
+			context.setDefaultTimeout(HANG_MS);
+			return context.newPage();
 		});
 	});
 }

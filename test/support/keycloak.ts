@@ -14,7 +14,7 @@ const UNPACK = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:unpack";
 /** Starts in half the time, and with less memory than by default. */
 const JAVA_OPTS = "-Xms64m -Xmx512m -XX:+UseSerialGC -XX:TieredStopAtLevel=1";
 
-const ADMIN = { username: "admin", password: "password-of-nobody" };
+export const ADMIN = { username: "admin", password: "password-of-nobody" };
 
 const execute = promisify(execFile);
 
@@ -92,6 +92,8 @@ export async function startKeycloak() {
 		},
 	};
 }
+
+export type Keycloak = Awaited<ReturnType<typeof startKeycloak>>;
 
 /**
  * Returns a function that sends requests to Keycloak's admin API. It returns the body of the

@@ -28,7 +28,7 @@ const problems = new WeakMap<Page, string[]>();
 const newNetwork = () =>
 	`2001:db8:${Array.from(crypto.getRandomValues(new Uint16Array(2)), (part) => part.toString(16)).join(":")}::1`;
 
-type Open = (
+export type Open = (
 	path: string,
 	options?: {
 		/** Signs in with this key. "" opens the page signed out. */
