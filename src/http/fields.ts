@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { bytesIn } from "../lib/bytes.ts";
 import { readMoment, readRelativeMoment } from "../lib/moment.ts";
+import { shorten } from "../lib/shorten.ts";
 import type { ErrorCode } from "./codes.ts";
 
 /** A zod issue whose code and message `http/valid.ts` uses unchanged. */
@@ -100,6 +101,23 @@ export const name = (max: number) =>
 		.min(1)
 		.check(({ value, issues }) => {
 			if (INVISIBLE.test(value)) issues.push(issue(value, "blank", "This field may not be blank."));
+		});
+
+const NOT_SHOWN = new RegExp(NOT_IN_ONE_LINE, "gu");
+
+/**
+ * A name for display that an app or a service of others has chosen. It is never an error: what `text`
+ * rejects is removed, and the rest is shortened.
+ * @param replacement for a name that is missing or empty, or isn't a text
+ */
+export const displayName = (max: number, replacement: string) =>
+	z
+		.unknown()
+		.optional()
+		.transform((value) => {
+			const shown = typeof value === "string" ? value.replaceAll(NOT_SHOWN, "").trim() : "";
+			if (shown === "" || INVISIBLE.test(shown)) return replacement;
+			return shorten(shown.toWellFormed(), max);
 		});
 
 /**

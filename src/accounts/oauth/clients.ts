@@ -5,14 +5,13 @@ import { members } from "../../db/schema/members.ts";
 import { oauthClients } from "../../db/schema/oauth.ts";
 import { organizations } from "../../db/schema/organizations.ts";
 import { invalid } from "../../http/errors.ts";
-import { name } from "../../http/fields.ts";
 import { jsonOf } from "../../lib/json.ts";
-import { shorten } from "../../lib/shorten.ts";
 import { allowsPrivate } from "../../outbound/dns/reach.ts";
 import { reason } from "../../outbound/reason.ts";
 import { sender } from "../../outbound/send.ts";
+import { appName } from "./app_name.ts";
 import { issuerOf, type Service } from "./issuer.ts";
-import { isRedirectUri, MAX_REDIRECT_URIS, MAX_URI_CHARACTERS } from "./redirect_uris.ts";
+import { redirectUris } from "./redirect_uris.ts";
 import { isSelfRegistered, readSelfRegistered } from "./self_registered.ts";
 import { DEVICE_GRANT } from "./tokens.ts";
 
@@ -72,18 +71,12 @@ const MAX_CHARACTERS = 10_000;
 /** How long a document is cached. */
 const MAX_AGE_SECONDS = 300;
 
-/** The longest name of an app that is shown. */
-export const MAX_NAME_CHARACTERS = 40;
-
 const Document = z.object({
 	client_id: z.string(),
-	client_name: name(100).optional(),
-	redirect_uris: z
-		.array(z.string().max(MAX_URI_CHARACTERS).refine(isRedirectUri))
-		.min(1)
-		.max(MAX_REDIRECT_URIS),
-	token_endpoint_auth_method: z.literal("none").optional(),
-	grant_types: z.array(z.string().max(100)).max(20).default(["authorization_code"]),
+	client_name: z.unknown().optional(),
+	redirect_uris: redirectUris,
+	token_endpoint_auth_method: z.literal("none").nullish(),
+	grant_types: z.array(z.unknown()).catch([]),
 });
 
 /** The command line (packages/cli), which is part of the service. */
@@ -133,9 +126,10 @@ async function findDocument(env: Env, client_id: string): Promise<Client> {
 		const headers = { "cache-control": `max-age=${MAX_AGE_SECONDS}` };
 		await cache.put(client_id, new Response(text, { headers }));
 	}
-	const { client_name = url.host, redirect_uris, grant_types } = data;
-	const shown = shorten(client_name, MAX_NAME_CHARACTERS);
-	return { client_id, name: shown, host: url.host, organization: null, redirect_uris, grant_types };
+	const { client_name, redirect_uris } = data;
+	const name = appName(url.host).parse(client_name);
+	const grant_types = data.grant_types.filter((type) => typeof type === "string");
+	return { client_id, name, host: url.host, organization: null, redirect_uris, grant_types };
 }
 
 async function findSelfRegistered(env: Env, client_id: string): Promise<Client> {

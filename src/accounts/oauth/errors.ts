@@ -57,7 +57,7 @@ export const asOauthErrors = createMiddleware<App>(async (c, next) => {
 	const detail = c.error instanceof ApiError ? c.error.body.detail : "A server error occurred.";
 	const body = {
 		error: codeOf(c.error, c.res.status),
-		error_description: detail.replace(/["\\]/g, "'"),
+		error_description: detail.replace(/["\\]/g, "'").replace(/[^ -~]/g, "?"),
 	};
 	c.res = new Response(formatted(c, JSON.stringify(body)), c.res);
 });

@@ -4,11 +4,12 @@ import { limitNetwork } from "../../auth/network_limits.ts";
 import { isSealed, seal, unseal } from "../../auth/secrets.ts";
 import type { App } from "../../env.ts";
 import { bytesOf } from "../../http/body.ts";
-import { name } from "../../http/fields.ts";
 import { DAY_MS } from "../../lib/durations.ts";
 import { jsonOf } from "../../lib/json.ts";
+import { shorten } from "../../lib/shorten.ts";
+import { appName } from "./app_name.ts";
 import { OauthError } from "./errors.ts";
-import { isRedirectUri } from "./redirect_uris.ts";
+import { redirectUris } from "./redirect_uris.ts";
 
 /*
  * Apps that register themselves (RFC 7591). Nothing is stored: the client id is what the app said,
@@ -25,33 +26,39 @@ const MAX_URIS_BYTES = 600;
 const PLACE = { table: "oauth_clients", row: "self-registered", field: "client_id" };
 
 const Metadata = z.object({
-	client_name: name(40).default("Unnamed app"),
-	redirect_uris: z
-		.array(z.string().refine(isRedirectUri))
-		.min(1)
-		.refine((uris) => new TextEncoder().encode(uris.join("")).length <= MAX_URIS_BYTES),
+	client_name: appName("Unnamed app"),
+	redirect_uris: redirectUris.refine(
+		(uris) => new TextEncoder().encode(uris.join("")).length <= MAX_URIS_BYTES,
+	),
 });
 
 /** What a client id has in it. */
 const Sealed = Metadata.extend({ expires_at: z.number() });
 
+/** Returns the error for redirect URIs none of which can be accepted. */
+function badUris(given: unknown) {
+	const [first] = Array.isArray(given) ? given : [];
+	const named = typeof first === "string" ? ` One is ${shorten(first, 100)}.` : "";
+	return new OauthError(
+		"invalid_redirect_uri",
+		`The redirect_uris must have an https URL, a URL of the person's computer or one with the app's own scheme, and at most ${MAX_URIS_BYTES} bytes together.${named}`,
+	);
+}
+
 /**
- * Registers the app that asks. Other metadata is ignored, as the RFC allows: all apps are public and
- * use codes.
+ * Registers the app that asks. Redirect URIs that it can't have are left out, and other metadata is
+ * ignored, as the RFC allows: all apps are public and use codes. The response says what was
+ * registered.
  * @throws OauthError; 429 after ten requests of a network in a minute
  */
 export async function register(c: Context<App>) {
 	await limitNetwork(c, "app registrations", 10);
-	const { data, error } = Metadata.safeParse(jsonOf(new TextDecoder().decode(await bytesOf(c))));
-	if (error) {
-		const isAboutUris = error.issues.some(({ path }) => path[0] === "redirect_uris");
-		throw isAboutUris
-			? new OauthError(
-					"invalid_redirect_uri",
-					`The redirect_uris must be https URLs, URLs of the person's computer or ones with the app's own scheme, of at most ${MAX_URIS_BYTES} bytes together.`,
-				)
-			: new OauthError("invalid_client_metadata", "The body must be JSON about the app.");
-	}
+	const body = jsonOf(new TextDecoder().decode(await bytesOf(c)));
+	const given = z.looseObject({ redirect_uris: z.unknown().optional() }).safeParse(body).data;
+	if (!given)
+		throw new OauthError("invalid_client_metadata", "The body must be JSON about the app.");
+	const { data } = Metadata.safeParse(given);
+	if (!data) throw badUris(given.redirect_uris);
 	const now = Date.now();
 	const sealed = JSON.stringify({ ...data, expires_at: now + LIFETIME_MS });
 	return {

@@ -45,7 +45,7 @@ export default {
 
 const NAME = "What members see when the app asks for access, at most 40 characters.";
 const REDIRECT_URIS =
-	"Where the app may continue, 1 to 50: https URLs, URLs of the person's computer, whose port may differ in each request, or ones with a scheme such as `com.example.notes:`.";
+	"Where the app may continue, 1 to 50: https URLs, URLs of the person's computer, whose port may differ in each request, or ones with the app's own scheme such as `com.example.notes:`, which no browser or system opens itself.";
 
 describe(create, { name: NAME, redirect_uris: REDIRECT_URIS });
 describe(update, {}, create);

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { name, set, text, timestamp } from "../../http/fields.ts";
-import { MAX_NAME_CHARACTERS } from "../oauth/clients.ts";
+import { MAX_NAME_CHARACTERS } from "../oauth/app_name.ts";
 import { isRedirectUri, MAX_REDIRECT_URIS, MAX_URI_CHARACTERS } from "../oauth/redirect_uris.ts";
 
 /** docs/oauth.md#registered-apps */
@@ -15,7 +15,7 @@ export const OauthClient = z
 
 const redirectUri = text(MAX_URI_CHARACTERS).refine(isRedirectUri, {
 	error:
-		"Enter an https URL, a URL of the person's computer such as http://127.0.0.1/callback, or one with a scheme such as com.example.notes. It can't have a fragment or a user name.",
+		"Enter an https URL, a URL of the person's computer such as http://127.0.0.1/callback, or one with the app's own scheme such as com.example.notes. It can't have a fragment or a user name.",
 });
 
 export const create = z.object({

@@ -155,17 +155,39 @@ test.each([
 	["is about another app", { client_id: "https://other.example/app" }],
 	["is for an app with a secret", { token_endpoint_auth_method: "client_secret_basic" }],
 	["has no redirect URI", { redirect_uris: [] }],
-	["leads to a script", { redirect_uris: [CALLBACK, "javascript:alert(1)"] }],
+	["leads to a script", { redirect_uris: ["javascript:alert(1)"] }],
 	[
 		"leads to another host without encryption",
 		{ redirect_uris: ["http://notes.example/callback"] },
 	],
 	["has a fragment", { redirect_uris: [`${CALLBACK}#x`] }],
-	["has a name that hides text", { client_name: "Notes\u202e" }],
 	["is too large", { padding: 10_000 }],
 ])("a document that %s is rejected", async (_, fields) => {
 	const { parameters } = await request(newApp(fields));
 	expect(await preview(await world(), parameters)).toMatchObject(rejected("client_id"));
+});
+
+test.each([
+	["has another redirect URI that it can't have", { redirect_uris: [CALLBACK, "data:,x", 1] }],
+	["has no name", { client_name: undefined }],
+	["has an empty name", { client_name: "" }],
+	["has a name that isn't text", { client_name: { en: "Notes" } }],
+	["has fields that are empty", { token_endpoint_auth_method: null, grant_types: null }],
+	["has unknown fields", { logo_uri: 1, contacts: "x", software_id: null, response_types: [{}] }],
+	["has grant types that are unknown", { grant_types: ["implicit", 1, "x".repeat(200)] }],
+])("a document that %s is accepted", async (_, fields) => {
+	const client_id = newApp(fields);
+	const { parameters } = await request(client_id);
+	const { status, body } = await preview(await world(), parameters);
+	const name = "client_name" in fields ? new URL(client_id).host : "Notes";
+	expect([status, body.client_name]).toEqual([200, name]);
+});
+
+test("a long name is shortened, and one that hides text shown without that", async () => {
+	const client_name = `\u202e${"Notes ".repeat(20)}`;
+	const { parameters } = await request(newApp({ client_name }));
+	const { body } = await preview(await world(), parameters);
+	expect(body.client_name).toBe(`${client_name.slice(1, 41)}…`);
 });
 
 test.each(["/redirect/302", "/status/500", "/body/200/bm90aGluZw", "/close"])(

@@ -94,18 +94,124 @@ test("wrong metadata has the errors of the protocol, and other metadata is ignor
 			"invalid_redirect_uri",
 			"no-store",
 		]);
-	expect(await errorOf({ client_name: 1, redirect_uris: [CALLBACK] })).toEqual([
-		400,
-		"invalid_client_metadata",
-		"no-store",
-	]);
+	for (const body of [null, [], "Notes", 1])
+		expect(await errorOf(body)).toEqual([400, "invalid_client_metadata", "no-store"]);
 	expect((await post("{")).status).toBe(400);
 	expect((await post(`"${"x".repeat(2 ** 20)}"`)).status).toBe(413);
-	const { client_name } = await register({
-		client_name: "ノート <b>",
-		logo_uri: "https://x.example/",
+	const named = await post(JSON.stringify({ redirect_uris: ["javascript:alert(“1”)"] }));
+	const { error_description } = await named.json<{ error_description: string }>();
+	expect(error_description).toContain("One is javascript:alert(?1?).");
+});
+
+const LOOPBACK = "http://localhost:33418/callback";
+
+/** What clients send word for word, and the redirect URIs that they need. */
+const CLIENTS: [client: string, body: { redirect_uris: unknown[] } & Record<string, unknown>][] = [
+	[
+		"Claude Code",
+		{
+			client_name: "Claude Code (plugin:engineering-tools:tenantry)",
+			redirect_uris: [LOOPBACK],
+			grant_types: ["authorization_code", "refresh_token"],
+			response_types: ["code"],
+			token_endpoint_auth_method: "none",
+			scope: "claudeai",
+		},
+	],
+	[
+		"Cursor",
+		{
+			client_name: "Cursor",
+			redirect_uris: ["cursor://anysphere.cursor-retrieval/oauth/user-tenantry/callback"],
+			grant_types: ["authorization_code", "refresh_token"],
+			response_types: ["code"],
+			token_endpoint_auth_method: "none",
+		},
+	],
+	[
+		"Windsurf",
+		{
+			client_name: "Windsurf",
+			client_uri: "https://windsurf.com",
+			redirect_uris: ["windsurf://codeium.windsurf/oauth-callback", LOOPBACK],
+			token_endpoint_auth_method: "client_secret_post",
+		},
+	],
+	["Zed", { client_name: "Zed", redirect_uris: ["zed://mcp/oauth/callback", LOOPBACK] }],
+	[
+		"Raycast",
+		{
+			client_name: "Raycast",
+			redirect_uris: ["raycast://oauth?package_name=Extension", "com.raycast:/oauth"],
+			logo_uri: "https://www.raycast.com/logo.png",
+		},
+	],
+	[
+		"VS Code",
+		{
+			client_name: "Visual Studio Code",
+			client_uri: "https://code.visualstudio.com",
+			grant_types: [
+				"authorization_code",
+				"refresh_token",
+				"urn:ietf:params:oauth:grant-type:device_code",
+			],
+			response_types: ["code"],
+			redirect_uris: [
+				"https://insiders.vscode.dev/redirect",
+				"https://vscode.dev/redirect",
+				"http://127.0.0.1/",
+				"http://127.0.0.1:33418/",
+				"vscode://vscode.github-authentication/did-authenticate",
+			],
+			token_endpoint_auth_method: "none",
+			application_type: "native",
+		},
+	],
+];
+
+test.each(CLIENTS)("%s can register with what it sends, and continue", async (_, body) => {
+	const { key } = await world();
+	const response = await post(JSON.stringify(body));
+	expect(response.status).toBe(201);
+	const { client_id, ...registered } = await response.json<{ client_id: string }>();
+	expect(registered).toMatchObject({
+		redirect_uris: body.redirect_uris,
+		token_endpoint_auth_method: "none",
+		grant_types: ["authorization_code", "refresh_token"],
 	});
-	expect(client_name).toBe("ノート <b>");
+	for (const redirect_uri of body.redirect_uris.map(String)) {
+		const asked = await request(client_id, { redirect_uri });
+		const { access } = secretsIn(await exchange(await codeFor({ key }, asked), asked));
+		expect(await statusWith(access)).toBe(200);
+		const longer = await request(client_id, { redirect_uri: `${redirect_uri}x` });
+		expect(await preview({ key }, longer.parameters)).toMatchObject(rejected("redirect_uri"));
+	}
+});
+
+test("redirect URIs that an app can't have are left out of its registration", async () => {
+	const { redirect_uris } = await register({
+		redirect_uris: ["javascript:alert(1)", 1, CALLBACK, null, "http://notes.example/", LOOPBACK],
+	});
+	expect(redirect_uris).toEqual([CALLBACK, LOOPBACK]);
+});
+
+const NAMES: [name: unknown, shown: string][] = [
+	["ノート <b>", "ノート <b>"],
+	["x".repeat(47), `${"x".repeat(40)}…`],
+	[" Notes\u202e\n", "Notes"],
+];
+for (const name of [undefined, null, "", " ", "\u200b", 1, {}, ["Notes"]])
+	NAMES.push([name, "Unnamed app"]);
+
+test.each(NAMES)("an app that calls itself %j is registered as %s", async (client_name, shown) => {
+	const body = { redirect_uris: [CALLBACK], client_name, logo_uri: 1, contacts: {}, tos_uri: "x" };
+	const response = await post(JSON.stringify(body));
+	const registered = await response.json<{ client_id: string; client_name: string }>();
+	expect([response.status, registered.client_name]).toEqual([201, shown]);
+	const asked = await request(registered.client_id, { redirect_uri: CALLBACK });
+	const { body: seen } = await preview(await world(), asked.parameters);
+	expect(seen.client_name).toBe(shown);
 });
 
 test("a network registers ten apps a minute", async () => {
