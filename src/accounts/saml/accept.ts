@@ -44,7 +44,9 @@ async function verify(
 			{ email: said.email },
 		);
 	if (email === undefined)
-		throw new SignInError("email_missing", "The assertion has no valid email address.");
+		throw new SignInError("email_missing", "The assertion has no valid email address.", {
+			claims: said.claims,
+		});
 	const { connection, domain_id } = started;
 	const who = { connection, domain_id, is_email_verified: true, ...said, email };
 	const token = await finishLater(

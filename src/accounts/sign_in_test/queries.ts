@@ -144,9 +144,9 @@ export const complete = (
 		if (!row || tested?.user_id !== user_id || tested.domain_id !== domain.id)
 			throw invalid("token", "This test has expired, or is somebody else's.", "expired");
 		if ("problem" in tested) {
-			const { problem, detail } = tested;
+			const { problem, detail, claims = null } = tested;
 			const steps = stepsOf({ name: problem, error: detail });
-			return { ...testResult(steps), claims: null, is_linked: false };
+			return { ...testResult(steps), claims, is_linked: false };
 		}
 		const { who } = tested;
 		const failure = failureOf(who, row, domain, user_id);

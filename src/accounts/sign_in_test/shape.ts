@@ -22,5 +22,10 @@ const about = { user_id: z.number(), domain_id: z.string() };
 /** What is kept of a test until its result is asked for. */
 export const Tested = z.union([
 	z.object({ ...about, who: Verified }),
-	z.object({ ...about, problem: z.enum(PROBLEMS), detail: z.string() }),
+	z.object({
+		...about,
+		problem: z.enum(PROBLEMS),
+		detail: z.string(),
+		claims: Verified.shape.claims.optional(),
+	}),
 ]);

@@ -66,6 +66,7 @@ export function toVerified({ connection, domain_id }: Connection, all: Said): Ve
 		throw new SignInError(
 			"email_missing",
 			"The provider reported no email address: the claim email is missing or invalid.",
+			{ claims: all },
 		);
 	return {
 		...{ connection, domain_id },

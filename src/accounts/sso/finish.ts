@@ -33,11 +33,13 @@ export async function finish(c: Context<App>, token: string) {
 /** Ends a sign-in that failed. Throws errors that aren't about the sign-in. */
 export async function fail(c: Context<App>, error: unknown, started?: Started) {
 	if (!(error instanceof SignInError)) throw error;
-	if (started?.test) return endTest(c, started, { problem: error.code, detail: error.message });
-	const organization = error.about.organization_id ?? started?.organization_id;
+	const { code, message, about } = error;
+	if (started?.test)
+		return endTest(c, started, { problem: code, detail: message, claims: about.claims });
+	const organization = about.organization_id ?? started?.organization_id;
 	if (started && organization && (await mayLog(c, started)))
 		await log(c, error, { ...started, organization_id: organization });
-	return redirectTo(c, `/console/sign_in#problem=${error.code}`);
+	return redirectTo(c, `/console/sign_in#problem=${code}`);
 }
 
 /** So that nobody fills a log: ten entries a minute from a network. */

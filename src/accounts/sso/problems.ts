@@ -24,8 +24,15 @@ export const PROBLEMS = [
 
 export type Problem = (typeof PROBLEMS)[number];
 
-/** What is known about who tried: the address, and the organization of its domain. */
-type About = { email?: string; organization_id?: number | undefined };
+/**
+ * What is known about who tried: the address, the organization of its domain, and for the test of a
+ * connection everything that the provider said.
+ */
+type About = {
+	email?: string;
+	organization_id?: number | undefined;
+	claims?: Record<string, unknown>;
+};
 
 export class SignInError extends Error {
 	readonly code: Problem;

@@ -30,7 +30,9 @@ export async function testOf(c: Context<App>, connection: string): Promise<Start
 	return { user_id, domain_id, organization };
 }
 
-type Result = { who: Verified } | { problem: Problem; detail: string };
+type Result =
+	| { who: Verified }
+	| { problem: Problem; detail: string; claims: Verified["claims"] | undefined };
 
 /** Ends a test: leads back to the console, which gets the result from the API. */
 export async function endTest(c: Context<App>, { connection, test }: Started, result: Result) {

@@ -66,6 +66,14 @@ test("the test of a SAML connection shows the claims and links the account of th
 	expect((await enforce()).body).toMatchObject({ sso_enforcement: "saml" });
 });
 
+test("the test shows what a provider said that sends no address", async () => {
+	const { home } = await withOwner();
+	const location = await throughSamlp(home, {}, { email: "ada", query: await plan(home) });
+	const { steps, claims } = await resultOf(home, location);
+	expect(steps.at(-1)).toMatchObject({ name: "email_missing" });
+	expect(claims).toMatchObject({ NameID: "ada-7", "NameID Format": PERSISTENT });
+});
+
 test("the test passes if the admin is linked by the same address in another case", async () => {
 	const { home, email } = await withOwner();
 	const format = "urn:oasis:names:tc:SAML:1.1:nameid-format:emailAddress";

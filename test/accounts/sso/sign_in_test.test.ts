@@ -87,6 +87,13 @@ describe("the test of a connection", () => {
 		expect(failed.body.steps.at(-1)).toMatchObject({ name: "invalid_response" });
 	});
 
+	test("shows what a provider said that sends no address", async () => {
+		const home = await withProvider();
+		const { body } = await result(home, await run(home, { email: "ada" }));
+		expect(body.steps.at(-1)).toMatchObject({ name: "email_missing" });
+		expect(body.claims).toMatchObject({ sub: "ada", email: "ada" });
+	});
+
 	test("is shown only to the admin who started it", async () => {
 		const home = await withProvider();
 		const email = await ownAddress(home);

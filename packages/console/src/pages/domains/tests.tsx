@@ -50,6 +50,12 @@ const Result = ({ result, onClose }: { result: SignInTestResult; onClose: () => 
 		{result.is_linked && (
 			<p>Your account at the provider is linked to yours here. You can now require this way.</p>
 		)}
+		{result.success && !result.is_linked && (
+			<p>
+				You signed in there with another address than yours here, so nothing is linked. To require
+				this way, an admin whose address here is in the domain has to test it.
+			</p>
+		)}
 		{result.claims && (
 			<>
 				<h3>What the provider said about you</h3>
