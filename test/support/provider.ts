@@ -103,12 +103,16 @@ async function lie(
  * The liar's path starts with the name of what it does:
  * - `/plain` and `/named` tell what the code says; the latter names itself in each response.
  * - `/hang` never responds, `/redirect` leads to a private host, `/huge` sends 10 MB, `/other` says
- *   that it is another issuer, `/broken` sends no JSON.
+ *   that it is another issuer, `/broken` sends no JSON, `/nothing` and `/busy` have an error.
+ * - `/realms/acme`, `nothing` and `master` are as in Keycloak.
  * - `/says_` and JSON in hex has these values in its discovery and keys.
  */
 async function liar() {
 	const origin = await serve(async (request, response) => {
-		const [, name = "", path = ""] = /^\/(\w+)([^?]*)/.exec(request.url ?? "") ?? [];
+		const [, name = "", path = ""] = /^\/((?:realms\/)?\w+)([^?]*)/.exec(request.url ?? "") ?? [];
+		if (/^(nothing|realms\/(?!acme|nothing|master))/.test(name))
+			return response.writeHead(404).end();
+		if (name === "busy") return response.writeHead(503).end();
 		if (name === "hang") return undefined;
 		if (name === "redirect")
 			return response.writeHead(302, { location: "http://127.0.0.1:1/" }).end();

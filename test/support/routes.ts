@@ -336,7 +336,7 @@ const added: Route[] = [
 	trustedIssuers("GET", "", "organization_member:read"),
 	trustedIssuers("POST", "", "organization_member:write", () => ({
 		name: "New",
-		issuer: "https://192.0.2.1",
+		issuer: "https://127.0.0.1:9",
 		subject: "repo:owner/repository:*",
 		scopes: ["organization_member:read"],
 	})),

@@ -10,9 +10,10 @@ export function isIssuer(text: string) {
 }
 
 /**
+ * Checks that the issuer is a provider, which its discovery says.
  * @param attr the field with the issuer
- * @throws 400 if the issuer isn't on the public internet or doesn't use HTTPS, unless private
- * destinations are allowed
+ * @throws 400 if it isn't, with the right issuer if that can be found; if it isn't on the public
+ * internet or doesn't use HTTPS, unless private destinations are allowed
  */
 export async function checkIssuer(
 	env: Env,
@@ -25,6 +26,10 @@ export async function checkIssuer(
 	if (protocol !== "https:" && !allowsPrivate(env))
 		throw invalid(attr, "The issuer must have an https URL.");
 	const failure = await checkPublicHost(env, hostname);
-	// If the resolver doesn't respond, the URL is accepted, since each sign-in checks it again.
 	if (failure && !failure.retryable) throw invalid(attr, failure.error);
+	const { whyNoIssuer } = await import("./issuer_check.ts");
+	// If the resolver or the provider doesn't respond, the URL is accepted, since each sign-in checks
+	// it again.
+	const problem = failure ? undefined : await whyNoIssuer(env, issuer);
+	if (problem) throw invalid(attr, problem);
 }

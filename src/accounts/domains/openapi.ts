@@ -25,7 +25,7 @@ export default {
 			errors: {
 				unique: TAKEN,
 				invalid_input:
-					"`domain` isn't a valid name, or anyone can register names under it, as with `co.uk`. Or the certificate or the issuer is invalid.",
+					"`domain` isn't a valid name, or anyone can register names under it, as with `co.uk`. Or the certificate or the issuer is invalid, for example because the issuer's discovery names another one.",
 			},
 		},
 		"GET /:id": {
@@ -47,7 +47,7 @@ export default {
 					"A user in `break_glass` isn't an active member with an address of the domain.",
 				required: "Another `oidc_issuer` needs its `oidc_client_secret`.",
 				invalid_input:
-					"A verified domain can't be renamed: delete it and add the other one. Or a field of the provider in `sso_enforcement` would be empty. Or the certificate or the issuer is invalid.",
+					"A verified domain can't be renamed: delete it and add the other one. Or a field of the provider in `sso_enforcement` would be empty. Or the certificate or the issuer is invalid, for example because the issuer's discovery names another one.",
 			},
 		},
 		"DELETE /:id": {

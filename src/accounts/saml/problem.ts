@@ -13,9 +13,3 @@ export class ResponseError extends Error {
 		this.code = code;
 	}
 }
-
-const MAX_QUOTED_CHARACTERS = 200;
-
-/** Quotes a text of the provider in a detail. */
-export const quoted = (text: string | null) =>
-	JSON.stringify((text ?? "").slice(0, MAX_QUOTED_CHARACTERS));

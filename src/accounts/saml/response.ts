@@ -1,4 +1,5 @@
-import { quoted, ResponseError } from "./problem.ts";
+import { quoted } from "../../lib/quoted.ts";
+import { ResponseError } from "./problem.ts";
 import { ALGORITHMS, type Document, signedContent } from "./signature.ts";
 import { allElements, child, children, isNamed, parse, textOf, type XmlElement } from "./xml.ts";
 

@@ -1,6 +1,8 @@
 import * as oauth from "oauth4webapi";
 import * as z from "zod";
 import { CLOCK_TOLERANCE_MS } from "../../lib/durations.ts";
+import { quoted } from "../../lib/quoted.ts";
+import { DiscoveryError, discover as fetchDiscovery } from "../../outbound/discovery.ts";
 import { singleLine } from "../../outbound/mail.ts";
 import { checkedRequests } from "../../outbound/oauth.ts";
 import { reason } from "../../outbound/reason.ts";
@@ -42,15 +44,8 @@ async function discover(connection: Connection, options: Options) {
 			token_endpoint: `${issuer}/access_token`,
 			code_challenge_methods_supported: ["S256"],
 		};
-	const url = URL.parse(issuer);
-	if (!url) throw new SignInError("not_configured", "The issuer isn't a URL.");
-	const response = await oauth.discoveryRequest(url, options);
-	if (response.status !== 200)
-		throw new SignInError(
-			"provider_unavailable",
-			`The discovery of ${issuer} answered ${response.status}.`,
-		);
-	return oauth.processDiscoveryResponse(url, response);
+	if (!URL.canParse(issuer)) throw new SignInError("not_configured", "The issuer isn't a URL.");
+	return fetchDiscovery(issuer, options);
 }
 
 /** Converts errors of the library to problems. */
@@ -60,6 +55,11 @@ function toProblem(error: unknown): never {
 	if (error instanceof oauth.ResponseBodyError)
 		throw new SignInError("provider_denied", said(error.error, error.error_description));
 	if (error instanceof SignInError) throw error;
+	if (error instanceof DiscoveryError)
+		throw new SignInError(
+			error.status === undefined ? "invalid_response" : "provider_unavailable",
+			error.message,
+		);
 	if (
 		error instanceof oauth.OperationProcessingError ||
 		error instanceof oauth.UnsupportedOperationError ||
@@ -68,8 +68,46 @@ function toProblem(error: unknown): never {
 		error instanceof TypeError ||
 		error instanceof DOMException
 	)
-		throw new SignInError("invalid_response", error.message);
+		throw new SignInError("invalid_response", detailOf(error));
 	throw error;
+}
+
+/** What the library says about a claim that isn't as expected. The nonce is a secret. */
+const Mismatch = z.object({
+	claim: z.enum(["iss", "aud", "azp"]),
+	claims: z.record(z.string(), z.unknown()),
+	expected: z.unknown().optional(),
+});
+
+/** About a time, in seconds. */
+const Untimely = z.object({
+	claim: z.enum(["exp", "nbf"]),
+	claims: z.record(z.string(), z.number().catch(0)),
+	now: z.number(),
+});
+
+/** About the parameter `iss` of a response (RFC 9207). */
+const OtherIssuer = z.object({ expected: z.string(), parameters: z.instanceof(URLSearchParams) });
+
+const timeOf = (seconds = 0) => new Date(seconds * 1000).toISOString();
+
+/** Returns what is wrong for the admin, with the value that was found. */
+function detailOf({ message, cause }: Error) {
+	const mismatch = Mismatch.safeParse(cause).data;
+	if (mismatch) {
+		const { claim, claims, expected } = mismatch;
+		const instead = expected === undefined ? "" : `, not ${quoted(expected)}`;
+		return `The ID token's ${claim} is ${quoted(claims[claim])}${instead}.`;
+	}
+	const untimely = Untimely.safeParse(cause).data;
+	if (untimely) {
+		const { claim, claims, now } = untimely;
+		return `The ID token's ${claim} is ${timeOf(claims[claim])}. It was ${timeOf(now)}.`;
+	}
+	const other = OtherIssuer.safeParse(cause).data;
+	return other
+		? `The response is of the issuer ${quoted(other.parameters.get("iss"))}, not ${quoted(other.expected)}.`
+		: message;
 }
 
 const said = (code: string, description = "") =>

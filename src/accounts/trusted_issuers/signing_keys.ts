@@ -8,6 +8,7 @@ import {
 import * as oauth from "oauth4webapi";
 import * as z from "zod";
 import { MINUTE_MS } from "../../lib/durations.ts";
+import { DiscoveryError, discover } from "../../outbound/discovery.ts";
 import { allowsPrivate } from "../../outbound/dns/reach.ts";
 import { checkedRequests } from "../../outbound/oauth.ts";
 import { reason } from "../../outbound/reason.ts";
@@ -33,16 +34,9 @@ const toIssuerError = (error: unknown) => new IssuerError(reason(error));
 /** Fetches the keys that the discovery of the issuer names. */
 async function fetchKeys(env: Env, issuer: string) {
 	const options = checkedRequests(env, issuer, [], toIssuerError);
-	const url = new URL(issuer);
-	const { jwks_uri = "" } = await oauth
-		.discoveryRequest(url, options)
-		.then((response) => oauth.processDiscoveryResponse(url, response))
-		.catch((error) => {
-			// A TypeError is about a discovery with a URL that is none.
-			const isIssuers =
-				error instanceof oauth.OperationProcessingError || error instanceof TypeError;
-			throw isIssuers ? toIssuerError(error) : error;
-		});
+	const { jwks_uri = "" } = await discover(issuer, options).catch((error) => {
+		throw error instanceof DiscoveryError ? toIssuerError(error) : error;
+	});
 	const { protocol } = URL.parse(jwks_uri) ?? {};
 	if (protocol !== "https:" && !(protocol === "http:" && allowsPrivate(env)))
 		throw new IssuerError("its discovery names no keys with an https URL");

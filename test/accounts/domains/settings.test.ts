@@ -19,6 +19,7 @@ import {
 	verified_at,
 } from "../../support/domains.ts";
 import { wrong } from "../../support/errors.ts";
+import { withoutPatience } from "../../support/time.ts";
 import {
 	call,
 	cost,
@@ -31,6 +32,8 @@ import {
 } from "../../support/world.ts";
 
 const MASK = "**************** SECRET ****************";
+
+const hex = (value: unknown) => Buffer.from(JSON.stringify(value)).toString("hex");
 
 const OIDC = {
 	oidc_issuer: "https://idp.example.com/tenant",
@@ -172,6 +175,52 @@ describe("the OpenID provider of a domain", () => {
 				"oidc_issuer",
 			),
 		);
+	});
+
+	test.each<[string, string, string]>([
+		["a trailing slash", "/plain/", "Enter LIAR/plain"],
+		["the issuer that another one's document names", "/other", "Enter LIAR/plain"],
+		[
+			"the URL of the discovery document",
+			"/plain/.well-known/openid-configuration",
+			"Enter LIAR/plain",
+		],
+		["the URL of a page below it", "/realms/acme/account", "Enter LIAR/realms/acme"],
+		["the name of a realm", "/nothing", "Enter LIAR/realms/nothing"],
+		["the admin console of a realm", "/nothing/acme/console", "Enter LIAR/realms/acme"],
+		["only a host with realms", "", "Enter it with your realm: LIAR/realms/<realm>"],
+		[
+			"the document of all tenants",
+			`/says_${hex({ discovery: { issuer: "https://login.example.com/{tenantid}/v2.0" } })}`,
+			"Enter it with the ID of your tenant.",
+		],
+		["a page", "/broken", "has no document that names an issuer."],
+		["a redirect", "/redirect", "answered 302."],
+	])("is checked when it is saved, and the right one is offered for %s", async (_, path, words) => {
+		const { patch, here, stored } = await home();
+		const oidc_issuer = `${env.LIAR_URL}${path}`;
+		const detail = expect.stringContaining(words.replace("LIAR", env.LIAR_URL));
+		const rejection = { status: 400, body: { code: "invalid_input", attr: "oidc_issuer", detail } };
+		expect(await patch({ ...OIDC, oidc_issuer })).toMatchObject(rejection);
+		const creation = { body: { domain: domainName(), oidc_issuer } };
+		expect(await here("POST", "/domains", creation)).toMatchObject(rejection);
+		expect((await stored())?.oidc_issuer).toBeNull();
+	});
+
+	test.each(["/plain", "/realms/acme", "/busy"])(
+		"is saved if its provider names it, or can't respond now: %s",
+		async (path) => {
+			const { patch } = await home();
+			const oidc_issuer = `${env.LIAR_URL}${path}`;
+			expect((await patch({ ...OIDC, oidc_issuer })).body).toMatchObject({ oidc_issuer });
+		},
+	);
+
+	test("is saved if its provider doesn't respond", async () => {
+		const { patch } = await home();
+		const oidc_issuer = `${env.LIAR_URL}/hang`;
+		const saved = await withoutPatience(() => patch({ ...OIDC, oidc_issuer }));
+		expect(saved.body).toMatchObject({ oidc_issuer });
 	});
 
 	test("has an https URL on the public internet, unless private destinations are allowed", async () => {

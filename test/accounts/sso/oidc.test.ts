@@ -346,6 +346,31 @@ describe("a provider", () => {
 		expect(await entriesOf(home)).toHaveLength(1);
 	});
 
+	test.each<[string, Record<string, unknown>, RegExp]>([
+		[
+			"iss",
+			{ iss: "https://elsewhere.example.com" },
+			/iss is "https:\/\/elsewhere\.example\.com", not "http.*plain"/,
+		],
+		["aud", { aud: "another" }, /aud is "another", not "tenantry"/],
+		["azp", { aud: ["tenantry", "b"], azp: "b" }, /azp is "b", not "tenantry"/],
+		["exp", { exp: past }, /exp is \d{4}-.*Z\. It was \d{4}-.*Z/],
+		["nonce", { nonce: "another" }, /^((?!another).)*nonce((?!another).)*$/],
+	])("is told with the %s that was found, but for the nonce", async (_, changes, words) => {
+		const { home, answer, claims } = await atLiar();
+		await answer({ claims: { ...claims, ...changes } });
+		expect(await entriesOf(home)).toMatchObject([
+			{ detail: { trigger: { detail: expect.stringMatching(words) } } },
+		]);
+	});
+
+	test("is told with the issuer that its discovery names", async () => {
+		const home = await withProvider(`${env.LIAR_URL}/other`);
+		await begin(home, browser());
+		const detail = `The discovery of ${env.LIAR_URL}/other names the issuer "${env.LIAR_URL}/plain" instead.`;
+		expect(await entriesOf(home)).toMatchObject([{ detail: { trigger: { detail } } }]);
+	});
+
 	test("is rejected if it sends no ID token", async () => {
 		const { answer } = await atLiar();
 		expect(await answer({})).toEqual({ problem: "invalid_response" });

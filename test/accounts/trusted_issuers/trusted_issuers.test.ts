@@ -12,7 +12,7 @@ const TOO_MUCH = forbidden("An API key can't give more access than it has itself
 
 const BODY = {
 	name: "Builds",
-	issuer: "https://192.0.2.1/issuer/",
+	issuer: "https://127.0.0.1:9/issuer/",
 	subject: SUBJECT,
 	scopes: ["project:read"],
 };
@@ -30,7 +30,7 @@ describe("a trusted issuer", () => {
 			...BODY,
 			id: expect.any(String),
 			// The issuer stays exactly as it is in tokens.
-			issuer: "https://192.0.2.1/issuer/",
+			issuer: "https://127.0.0.1:9/issuer/",
 			audience: AUDIENCE,
 			claims: { ref: "main" },
 			scoped_projects: [],
