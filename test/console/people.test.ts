@@ -490,7 +490,9 @@ inBrowser("people", (open) => {
 		await mine.getByLabel("Entity ID").fill("mine");
 		await save(mine);
 		await note(mine, "The sign-in settings are saved.");
-		expect(await mine.getByLabel("ACS URL").inputValue()).toBe("https://sso.example.com");
+		expect(await mine.getByLabel("Sign-in URL of the provider").inputValue()).toBe(
+			"https://sso.example.com",
+		);
 		expect((await saved()).saml_entity_id).toBe("mine");
 
 		const here = await open(`${path}/projects/${project.id}`);

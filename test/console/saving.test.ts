@@ -139,7 +139,7 @@ inBrowser("what is saved", (open) => {
 		expect(await page.getByLabel("Entity ID").inputValue()).toBe("mine");
 		await insist(page, "Save sign-in settings", "Entity ID mine theirs");
 		await expect
-			.poll(() => page.getByLabel("ACS URL").inputValue())
+			.poll(() => page.getByLabel("Sign-in URL of the provider").inputValue())
 			.toBe("https://theirs.example.com/");
 		const { saml_entity_id, saml_acs_url } = await client.domains.get(of);
 		expect([saml_entity_id, saml_acs_url]).toEqual(["mine", "https://theirs.example.com/"]);

@@ -58,7 +58,7 @@ test("the operator can't enforce what can't work", async () => {
 	for (const [options, error] of [
 		[
 			{ domain, sso: "saml" },
-			"SAML cannot be enforced without its entity id, ACS URL and certificate.",
+			"SAML cannot be enforced without its entity id, sign-in URL and certificate.",
 		],
 		[
 			{ domain, sso: "oidc" },

@@ -104,6 +104,7 @@ async function lie(
  * - `/plain` and `/named` tell what the code says; the latter names itself in each response.
  * - `/hang` never responds, `/redirect` leads to a private host, `/huge` sends 10 MB, `/other` says
  *   that it is another issuer, `/broken` sends no JSON, `/nothing` and `/busy` have an error.
+ * - `/text/` and hex has this text.
  * - `/realms/acme`, `nothing` and `master` are as in Keycloak.
  * - `/says_` and JSON in hex has these values in its discovery and keys.
  */
@@ -114,6 +115,7 @@ async function liar() {
 			return response.writeHead(404).end();
 		if (name === "busy") return response.writeHead(503).end();
 		if (name === "hang") return undefined;
+		if (name === "text") return response.end(Buffer.from(path.slice(1), "hex"));
 		if (name === "redirect")
 			return response.writeHead(302, { location: "http://127.0.0.1:1/" }).end();
 		if (name === "huge")

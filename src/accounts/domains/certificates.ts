@@ -22,7 +22,7 @@ function parse(base64: string) {
 }
 
 /** A provider has two certificates while it replaces one. */
-const MAX_CERTIFICATES = 2;
+export const MAX_CERTIFICATES = 2;
 
 /**
  * Parses the certificates of a SAML provider: PEM or, as in its metadata, base64. An empty line or

@@ -23,7 +23,7 @@ export const hasOidc = (settings: Settings) => has("oidc", settings);
 /** Returns why a connection can't be enforced; undefined if it is set up. */
 export function whyIncomplete(sso: string, settings: Settings) {
 	if (sso === "saml" && !hasSaml(settings))
-		return "SAML cannot be enforced without its entity id, ACS URL and certificate.";
+		return "SAML cannot be enforced without its entity id, sign-in URL and certificate.";
 	if (sso === "oidc" && !hasOidc(settings))
 		return "OpenID Connect cannot be enforced without its issuer, client id and client secret.";
 	return undefined;

@@ -25,7 +25,7 @@ export default {
 			errors: {
 				unique: TAKEN,
 				invalid_input:
-					"`domain` isn't a valid name, or anyone can register names under it, as with `co.uk`. Or the certificate or the issuer is invalid, for example because the issuer's discovery names another one.",
+					"`domain` isn't a valid name, or anyone can register names under it, as with `co.uk`. Or the certificate, the metadata or the issuer is invalid, for example because the issuer's discovery names another one.",
 			},
 		},
 		"GET /:id": {
@@ -47,7 +47,7 @@ export default {
 					"A user in `break_glass` isn't an active member with an address of the domain.",
 				required: "Another `oidc_issuer` needs its `oidc_client_secret`.",
 				invalid_input:
-					"A verified domain can't be renamed: delete it and add the other one. Or a field of the provider in `sso_enforcement` would be empty. Or the certificate or the issuer is invalid, for example because the issuer's discovery names another one.",
+					"A verified domain can't be renamed: delete it and add the other one. Or a field of the provider in `sso_enforcement` would be empty. Or the certificate, the metadata or the issuer is invalid, for example because the issuer's discovery names another one.",
 			},
 		},
 		"DELETE /:id": {
@@ -84,7 +84,7 @@ const PROVIDERS = {
 	saml_entity_id:
 		"The entity ID of the SAML provider, at most 512 characters. Null or empty for none.",
 	saml_acs_url:
-		"The URL of the SAML provider that sign-in requests go to, at most 512 characters. Null or empty for none.",
+		"The URL at the SAML provider that sign-in requests go to, at most 512 characters. It isn't the ACS URL of this service, which the provider needs. Null or empty for none.",
 	saml_x509_cert:
 		"The X.509 certificate of the SAML provider, with an RSA key, or two of them while the provider changes it: PEM, or base64 with an empty line or a comma between them. Null or empty for none.",
 	saml_idp_initiated:
@@ -94,11 +94,14 @@ const PROVIDERS = {
 	oidc_client_id:
 		"The client ID at the OpenID provider, at most 512 characters. Null or empty for none.",
 };
+const METADATA =
+	"The metadata of the SAML provider: XML of at most 262,144 bytes, or its https URL. It fills in `saml_entity_id`, `saml_acs_url` and `saml_x509_cert`, unless the body has them, and isn't stored. Null or empty for none.";
 const SECRET = "The client secret at the OpenID provider";
 
 describe(create, {
 	domain: NAME,
 	...PROVIDERS,
+	saml_metadata: METADATA,
 	oidc_client_secret: `${SECRET}, at most 512 characters. Null or empty for none.`,
 });
 

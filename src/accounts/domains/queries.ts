@@ -19,6 +19,7 @@ import { lapsedClaim, release } from "./claims.ts";
 import { checkIssuer } from "./issuer.ts";
 import { nextRecheck } from "./recheck.ts";
 import { byId, isCurrent, type Row, select, toDomain } from "./rows.ts";
+import { withSaml } from "./saml_settings.ts";
 import { seal, secretIn } from "./secret.ts";
 import type { create, filters, Verified } from "./shape.ts";
 import { lookUpChallenge } from "./verify.ts";
@@ -53,9 +54,10 @@ const read = (tenant: Tenant, id: string) => tenant.find(select(tenant).where(by
 
 export const find = async (tenant: Tenant, id: string) => toDomain(await read(tenant, id));
 
-export const insert = (tenant: Tenant, body: z.infer<typeof create>) =>
+export const insert = (tenant: Tenant, given: z.infer<typeof create>) =>
 	retry(async () => {
-		const [[claim]] = await tenant.read(lapsedClaim(tenant, body.domain));
+		const [[claim]] = await tenant.read(lapsedClaim(tenant, given.domain));
+		const body = await withSaml(tenant.env, given);
 		await checkIssuer(tenant.env, body.oidc_issuer);
 		const id = v7();
 		const released = release(tenant, claim);

@@ -86,6 +86,9 @@ const certificate = longText(MAX_CERTIFICATE_BYTES).refine(
 	},
 );
 
+/** Of metadata that is pasted or fetched. Large ones of one provider have some 100 KB. */
+export const MAX_METADATA_BYTES = 256 * 1024;
+
 const issuer = text(512).refine((value) => value === "" || isIssuer(value), {
 	error: INVALID_ISSUER,
 });
@@ -98,6 +101,8 @@ export const create = z.object({
 	saml_entity_id: text(512).nullable().optional(),
 	saml_acs_url: text(512).nullable().optional(),
 	saml_x509_cert: certificate.nullable().optional(),
+	/** XML, or its URL. It isn't stored: it fills in those of the three fields that aren't there. */
+	saml_metadata: longText(MAX_METADATA_BYTES).nullable().optional(),
 	saml_idp_initiated: boolean().optional(),
 	oidc_issuer: issuer.nullable().optional(),
 	oidc_client_id: text(512).nullable().optional(),

@@ -15,10 +15,13 @@ import { connectionOf, isReplaced, whyIncomplete } from "./connections.ts";
 import { endSessions, isTested, selectBreakGlass } from "./enforcement.ts";
 import { checkIssuer } from "./issuer.ts";
 import { byId, isCurrent, type Row, select, toDomain } from "./rows.ts";
+import { withSaml } from "./saml_settings.ts";
 import { seal, secretIn } from "./secret.ts";
 import type { update as Update } from "./shape.ts";
 
-type Body = z.infer<typeof Update>;
+type Given = z.infer<typeof Update>;
+
+type Body = Omit<Given, "saml_metadata">;
 
 /** Returns the row with the changes of a body. */
 const changed = (row: Row, body: Body) => ({
@@ -110,16 +113,16 @@ function bodyOf({ oidc_client_secret, break_glass, ...rest }: Body): Body {
 }
 
 /** Changes the settings of a domain (docs/sign-on.md). */
-export const update = (tenant: Tenant, id: string, body: Body) =>
-	retry(() => tryUpdate(tenant, id, bodyOf(body)));
+export const update = (tenant: Tenant, id: string, given: Given) =>
+	retry(() => tryUpdate(tenant, id, given));
 
-async function tryUpdate(tenant: Tenant, id: string, body: Body) {
+async function tryUpdate(tenant: Tenant, id: string, given: Given) {
 	const { db, env, organization, key } = tenant;
 	const name = sql<string>`(select ${domains.domain} from ${domains} where ${byId(tenant, id)})`;
-	const { sso_enforcement: wanted = "", break_glass: chosen = [] } = body;
+	const { sso_enforcement: wanted = "", break_glass: chosen = [] } = given;
 	const [[before], [claim], eligible, [tested]] = await tenant.read(
 		select(tenant).where(byId(tenant, id)),
-		lapsedClaim(tenant, body.domain ?? ""),
+		lapsedClaim(tenant, given.domain ?? ""),
 		selectBreakGlass(db, organization, name, chosen),
 		db
 			.select({ connection: identities.connection })
@@ -128,6 +131,7 @@ async function tryUpdate(tenant: Tenant, id: string, body: Body) {
 			.limit(1),
 	);
 	const row = orNotFound(before);
+	const body = bodyOf(await withSaml(env, given));
 	const after = changed(row, body);
 	checkSettings(row, body, after);
 	checkBreakGlass(tenant, row, after, eligible);

@@ -2,13 +2,14 @@ import { logError } from "../../lib/log.ts";
 import { callIsolate } from "../../outbound/isolates.ts";
 import { SignInError } from "../sso/problems.ts";
 import type Saml from "./worker.ts";
-import type { Parties, Verdict } from "./worker.ts";
+import type { Parties, Provider, Verdict } from "./worker.ts";
 
 /** The methods of the isolate. */
 type Service = {
 	metadata(parties: Parties, id: string): Promise<string>;
 	request(parties: Parties, id: string, relayState: string): Promise<string>;
 	verify(parties: Parties, response: string): Promise<Verdict>;
+	provider(metadata: string): Promise<Provider>;
 };
 
 /**

@@ -4,14 +4,28 @@ import { certificatesIn } from "../domains/certificates.ts";
 import { type Parties, readAssertion } from "./assertion.ts";
 import { toClaims } from "./claims.ts";
 import { ResponseError } from "./problem.ts";
+import { readProvider } from "./provider.ts";
 import { readResponse } from "./response.ts";
 
 export type { Parties };
 
+type Rejected = { rejected: Pick<ResponseError, "code" | "message"> };
+
 /** What a verified response says, or why it is rejected. */
-export type Verdict =
-	| Awaited<ReturnType<typeof check>>
-	| { rejected: Pick<ResponseError, "code" | "message"> };
+export type Verdict = Awaited<ReturnType<typeof check>> | Rejected;
+
+/** What the metadata of a provider says, or why it is rejected. */
+export type Provider = ({ rejected: null } & Awaited<ReturnType<typeof readProvider>>) | Rejected;
+
+async function orRejected<T>(read: () => Promise<T>): Promise<T | Rejected> {
+	try {
+		return await read();
+	} catch (error) {
+		if (!(error instanceof ResponseError)) throw error;
+		const { code, message } = error;
+		return { rejected: { code, message } };
+	}
+}
 
 const saml = (parties: Parties, id: string) =>
 	new SAML({
@@ -53,15 +67,12 @@ export default class Saml extends WorkerEntrypoint {
 	}
 
 	/** @param response the form field `SAMLResponse` */
-	async verify(parties: Parties, response: string): Promise<Verdict> {
-		try {
-			return await check(parties, response);
-		} catch (error) {
-			if (error instanceof ResponseError) {
-				const { code, message } = error;
-				return { rejected: { code, message } };
-			}
-			throw error;
-		}
+	verify(parties: Parties, response: string): Promise<Verdict> {
+		return orRejected(() => check(parties, response));
+	}
+
+	/** Returns the fields of a domain that the metadata of its provider has. */
+	provider(metadata: string): Promise<Provider> {
+		return orRejected(async () => ({ rejected: null, ...(await readProvider(metadata)) }));
 	}
 }

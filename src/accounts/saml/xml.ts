@@ -14,11 +14,14 @@ const DECLARATION = /^\s*<\?xml\s[^<>?]*\?>/;
 
 /**
  * Parses XML without comments, CDATA, processing instructions, a document type and entities, all of
- * which start with `<!` or `<?`. Providers don't use them, and signatures don't cover comments.
+ * which start with `<!` or `<?`. Providers don't use them in responses, and signatures don't cover
+ * comments.
+ * @param mayHaveComments whether comments are accepted, as metadata has them
  * @throws ResponseError for other XML
  */
-export async function parse(xml: string): Promise<XmlElement> {
-	if (/<[!?]/.test(xml.replace(DECLARATION, "")))
+export async function parse(xml: string, { mayHaveComments = false } = {}): Promise<XmlElement> {
+	const unwanted = mayHaveComments ? /<(!(?!--)|\?)/ : /<[!?]/;
+	if (unwanted.test(xml.replace(DECLARATION, "")))
 		throw new ResponseError(
 			"The XML has a document type, comments, CDATA or processing instructions.",
 		);
@@ -49,8 +52,9 @@ export function allElements(root: XmlElement) {
 	return found;
 }
 
-/** The namespaces of SAML (saml-core 1.2) and of signatures. */
+/** The namespaces of SAML (saml-core 1.2, saml-metadata 1.1) and of signatures. */
 const NAMESPACES = {
+	md: "urn:oasis:names:tc:SAML:2.0:metadata",
 	samlp: "urn:oasis:names:tc:SAML:2.0:protocol",
 	saml: "urn:oasis:names:tc:SAML:2.0:assertion",
 	ds: "http://www.w3.org/2000/09/xmldsig#",

@@ -120,8 +120,8 @@ export async function followSaml(page: Page, keycloak: Keycloak, home: Home) {
 	const [certificate = ""] = /MII[\w+/=]+/.exec(await dialog.innerText()) ?? [];
 	end();
 	return {
-		"Entity ID": home.issuer,
-		"ACS URL": `${home.issuer}/protocol/saml`,
-		Certificate: certificate,
+		"Entity ID of the provider": home.issuer,
+		"Sign-in URL of the provider": `${home.issuer}/protocol/saml`,
+		"Certificate of the provider": certificate,
 	};
 }

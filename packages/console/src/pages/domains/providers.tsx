@@ -19,7 +19,7 @@ const Copied = ({ rows }: { rows: (readonly [name: string, words: string, path: 
 export const OpenId = ({ domain }: { domain: Domain }) => (
 	<Group
 		label="OpenID Connect"
-		hint="Create a web application at your provider, with this redirect URI. Then enter what the provider shows."
+		hint="Create a web application at your provider, with this redirect URI. Then enter what the provider shows. ID tokens can't be encrypted."
 	>
 		<Copied rows={[["redirect URI", "Redirect URI", `/sso/oidc/${domain.id}/callback`]]} />
 		<Field
@@ -53,7 +53,7 @@ export const OpenId = ({ domain }: { domain: Domain }) => (
 export const Saml = ({ domain }: { domain: Domain }) => (
 	<Group
 		label="SAML"
-		hint="Create a SAML application at your provider, with these values. Then enter what the provider shows. All three fields are needed."
+		hint="Create a SAML application at your provider, with these values of this service. Then enter those of the provider: its metadata, or the three fields below it. Requests aren't signed, assertions can't be encrypted, and there is no single logout: turn these off at the provider."
 	>
 		<Copied
 			rows={[
@@ -62,24 +62,31 @@ export const Saml = ({ domain }: { domain: Domain }) => (
 				["reply URL", "Reply URL (ACS URL)", `/sso/saml/${domain.id}/acs`],
 			]}
 		/>
+		<Area
+			name="saml_metadata"
+			label={LABELS.saml_metadata}
+			hint="Its URL, or the XML. Saving fills in the three fields."
+			rows={2}
+			spellcheck={false}
+		/>
 		<Field
 			name="saml_entity_id"
 			label={LABELS.saml_entity_id}
-			hint="Of the provider."
+			hint="Also called issuer or identifier."
 			defaultValue={domain.saml_entity_id ?? ""}
 			spellcheck={false}
 		/>
 		<Field
 			name="saml_acs_url"
 			label={LABELS.saml_acs_url}
-			hint="The provider's URL for sign-in requests."
+			hint="Where sign-ins start. Also called SSO URL or login URL, and saml_acs_url in the API."
 			defaultValue={domain.saml_acs_url ?? ""}
 			spellcheck={false}
 		/>
 		<Area
 			name="saml_x509_cert"
 			label={LABELS.saml_x509_cert}
-			hint="Of the provider: PEM or base64. Enter two while the provider changes it."
+			hint="PEM or base64. Enter two while the provider changes it."
 			defaultValue={domain.saml_x509_cert ?? ""}
 			spellcheck={false}
 		/>

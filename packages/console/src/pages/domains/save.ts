@@ -9,9 +9,10 @@ export const LABELS = {
 	jit_provisioning_enabled: "New people join when they first sign in",
 	jit_provisioning_level: "Level of new people",
 	sso_enforcement: "People sign in with",
-	saml_entity_id: "Entity ID",
-	saml_acs_url: "ACS URL",
-	saml_x509_cert: "Certificate",
+	saml_metadata: "Metadata of the provider",
+	saml_entity_id: "Entity ID of the provider",
+	saml_acs_url: "Sign-in URL of the provider",
+	saml_x509_cert: "Certificate of the provider",
 	saml_idp_initiated: "People can start at the provider",
 	oidc_issuer: "Issuer",
 	oidc_client_id: "Client ID",
@@ -26,5 +27,10 @@ export function useSaveDomain(id: string, onSaved: () => Promise<unknown>) {
 		update: (domain, changes) => api.domains.update({ ...at, ...domain }, changes),
 		onSaved,
 		labels: LABELS,
+		// Metadata isn't stored, but others may have changed what it fills in.
+		fields: ({ saml_entity_id, saml_acs_url, saml_x509_cert, ...domain }) => ({
+			...{ ...domain, saml_entity_id, saml_acs_url, saml_x509_cert },
+			saml_metadata: [saml_entity_id, saml_acs_url, saml_x509_cert].filter(Boolean).join("\n"),
+		}),
 	});
 }

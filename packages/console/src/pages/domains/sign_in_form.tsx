@@ -33,6 +33,8 @@ function changesIn(before: Domain, fields: FormData) {
 		const value = text(fields, name);
 		if (value !== (before[name] ?? "")) changes[name] = value;
 	}
+	const metadata = text(fields, "saml_metadata");
+	if (metadata) changes.saml_metadata = metadata;
 	const secret = text(fields, "oidc_client_secret");
 	if (secret) changes.oidc_client_secret = secret;
 	// Without an issuer, the secret is of no use.
@@ -83,15 +85,20 @@ export function SignInForm({
 		const read = await reload();
 		if (read) setBefore(read);
 	});
+	/** How often metadata was saved, after which the form shows what it filled in. */
+	const [filled, setFilled] = useState(0);
 	return (
 		<>
 			<Form
-				key={version}
+				key={`${version} ${filled}`}
 				action="Save sign-in settings"
 				showsSaved
 				isSecondary={!domain.is_verified}
 				onSubmit={async (fields) => {
-					return save(before, changesIn(before, fields), "The sign-in settings are saved.");
+					const changes = changesIn(before, fields);
+					const isSaved = await save(before, changes, "The sign-in settings are saved.");
+					if (isSaved && changes.saml_metadata) setFilled((filled) => filled + 1);
+					return isSaved;
 				}}
 			>
 				{domain.is_verified ? (
