@@ -159,7 +159,7 @@ inBrowser("what is saved", (open) => {
 			"the account": ["Save changes", "Last name", () => "/console/account"],
 			"a domain": [
 				"Save sign-in settings",
-				"Entity ID",
+				"Entity ID of the provider",
 				async ({ client, at, path }) => {
 					const { id } = await client.domains.create(at, { domain: newDomain() });
 					return `${path}/domains/${id}`;
