@@ -10,6 +10,13 @@ import load from "./plugin.cjs";
 const { hasOwn } = Object;
 const { parse, stringify } = JSON;
 const defer = queueMicrotask;
+const later = setTimeout;
+const listen = addEventListener.bind(globalThis);
+
+/** The reasons of rejected promises that nothing has handled, of the current run. */
+const rejections = new Map();
+listen("unhandledrejection", ({ promise, reason }) => rejections.set(promise, reason));
+listen("rejectionhandled", ({ promise }) => rejections.delete(promise));
 
 // All isolates would share the runtime's cache.
 delete globalThis.caches;
@@ -30,6 +37,13 @@ export default class extends WorkerEntrypoint {
 		const track = (call) => {
 			calls[calls.length] = call;
 			return call;
+		};
+		/** Returns the reasons of the run's unhandled rejections, which are reported after it. */
+		const unhandled = async () => {
+			await new Promise((resolve) => later(resolve));
+			const reasons = [...rejections.values()].map((reason) => [reason]);
+			rejections.clear();
+			return reasons;
 		};
 		const result = async (call) => {
 			const { value, rejection } = await track(call);
@@ -76,13 +90,18 @@ export default class extends WorkerEntrypoint {
 				},
 			},
 		};
+		rejections.clear();
 		try {
 			plugin ??= await loadPlugin();
 			const work = find(plugin, call);
 			await work.setup?.(meta);
 			await work.run(meta);
-			return null;
+			const [first, ...others] = await unhandled();
+			for (const [reason] of others) write("PLUGIN", "ERROR")("Unhandled rejection:", reason);
+			return first ? format(["Unhandled rejection:", first[0]], maxLength) : null;
 		} catch (error) {
+			for (const [reason] of await unhandled())
+				write("PLUGIN", "ERROR")("Unhandled rejection:", reason);
 			return format([error], maxLength);
 		} finally {
 			if (lines.length > 0) send();

@@ -246,6 +246,23 @@ describe("a failure is reported and affects no other run", () => {
 			"[unreadable]",
 		],
 		["rejects", go("return Promise.reject(new RangeError('no'))"), "RangeError: no"],
+		[
+			"rejects a promise that nothing awaits",
+			go("Promise.reject(new RangeError('no'))"),
+			"Unhandled rejection: RangeError: no",
+		],
+		[
+			"throws in an async function that nothing awaits",
+			go(
+				"(async () => { await meta.storage.get('k'); throw 'no' })(); await meta.storage.get('k');",
+			),
+			"Unhandled rejection: no",
+		],
+		[
+			"rejects in setupPlugin",
+			`export const setupPlugin = () => { Promise.reject(undefined) }; ${go("")}`,
+			"Unhandled rejection: undefined",
+		],
 		["throws at the top level", `throw new Error('no'); ${go("")}`, "Error: no"],
 		[
 			"throws in setupPlugin",
@@ -310,6 +327,25 @@ describe("a failure is reported and affects no other run", () => {
 			message: error,
 		});
 		await expectNextRunToWork();
+	});
+
+	test("each unhandled rejection is in the log, also of a job that throws", async () => {
+		const { lines, error } = await runPlugin(
+			go("Promise.reject(1); Promise.reject(2); throw new Error('no')"),
+		);
+		expect(error).toBe("Error: no");
+		expect(lines).toEqual([
+			"PLUGIN ERROR Unhandled rejection: 1",
+			"PLUGIN ERROR Unhandled rejection: 2",
+			"SYSTEM ERROR Error: no",
+		]);
+	});
+
+	test("a rejection that is handled later is no failure", async () => {
+		const source = go(`const late = Promise.reject(new Error("no"));
+			await new Promise((resolve) => setTimeout(resolve, 5));
+			await late.catch((error) => console.log(error.message));`);
+		expect(await runPlugin(source)).toMatchObject({ error: null, lines: ["CONSOLE LOG no"] });
 	});
 
 	test("a job named like a method of Object.prototype doesn't exist", async () => {
