@@ -129,7 +129,7 @@ async function tryUpdate(tenant: Tenant, id: string, body: z.infer<typeof Update
 	};
 	if (set.model) checkModel(after);
 	checkRange(after.start_at, after.end_at);
-	checkQuery(after);
+	if (xql_query !== undefined || set.model) checkQuery(after);
 	const resumed =
 		row.paused && !after.paused
 			? passPause(tenant, row, resume(row, after, Date.now()))

@@ -2,8 +2,9 @@
 
 import { invalid } from "../../http/errors.ts";
 import { isDatabase } from "../../outbound/destinations/config.ts";
+import { whyNotColumns } from "../engine/destinations/column_names.ts";
 import { parse } from "../engine/query/query.ts";
-import { shadowedKey } from "../engine/rows.ts";
+import { fieldsOf, shadowedKey } from "../engine/rows.ts";
 import type { Row } from "./statements.ts";
 
 export function checkRange(start_at: string | null, end_at: string | null) {
@@ -27,10 +28,14 @@ export function checkModel({ model, destination: { type } }: Omit<Content, "xql_
 export function checkQuery({ model, xql_query, destination: { type } }: Content) {
 	if (xql_query === null) return;
 	if (model !== "events") throw invalid("xql_query", "Only events can be queried.");
-	const name = shadowedKey(model, parse(xql_query).fields);
+	const { fields } = parse(xql_query);
+	const name = shadowedKey(model, fields);
 	if (isDatabase(type) && name !== undefined)
 		throw invalid(
 			"xql_query",
 			`The field ${name} must be the column ${name}, because it is part of the key of rows.`,
 		);
+	const names = fieldsOf(model, fields, isDatabase(type)).map(({ name }) => name);
+	const why = whyNotColumns(type, names);
+	if (why) throw invalid("xql_query", why);
 }

@@ -17,6 +17,7 @@ const VARIABLES = [
 	"second",
 	"data_interval_start",
 	"data_interval_end",
+	"window",
 	"table",
 ];
 

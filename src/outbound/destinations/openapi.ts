@@ -11,7 +11,7 @@ const FILTERS = {
 const FILES = {
 	...FILTERS,
 	prefix:
-		"The prefix of the files' keys. Can contain variables: `{year}`, `{month}`, `{day}`, `{hour}`, `{minute}` and `{second}` of the window's end, `{data_interval_start}`, `{data_interval_end}` and `{table}`.",
+		"The prefix of the files' keys. Can contain variables: `{year}`, `{month}`, `{day}`, `{hour}`, `{minute}` and `{second}` of the window's end, `{data_interval_start}`, `{data_interval_end}`, `{table}`, and `{window}`, the window without colons, which names the files if it follows the last slash.",
 	file_format: [
 		"The format of files; `JSONLines` by default.",
 		{

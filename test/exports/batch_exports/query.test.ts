@@ -215,10 +215,17 @@ describe("an invalid query is rejected with a reason", () => {
 			"SELECT uuid FROM events WHERE properties.id IN (9e18)",
 			"Integers beyond 64 bits, and large ones with a point or an exponent, lose digits: compare with text, in quotes",
 		],
-		["SELECT uuid FROM events WHERE event LIKE uuid", "LIKE requires a text in quotes"],
+		[
+			"SELECT uuid FROM events WHERE event LIKE uuid",
+			"LIKE requires a text in quotes, at character 42",
+		],
+		[
+			"SELECT uuid\nFROM events WHERE event LIKE 'a%' AND\n\tdistinct_id NOT LIKE 7",
+			"LIKE requires a text in quotes, at character 73",
+		],
 		[
 			`SELECT uuid FROM events WHERE event LIKE '${"%".repeat(256)}'`,
-			"A pattern can have at most 255 characters",
+			"A pattern can have at most 255 characters: see that at character 42",
 		],
 		["SELECT uuid FROM events group by uuid", "GROUP BY is not supported"],
 		["SELECT uuid FROM events ORDER BY uuid", "ORDER BY is not supported"],

@@ -28,6 +28,8 @@ type Tree<Leaf, Name> =
 			type: "predicate";
 			name: "and" | "or" | "not" | "in" | "like" | "is null";
 			args: Tree<Leaf, Name>[];
+			/** Where the pattern of a "like" was written, if it was parsed: a character's number, from 1. */
+			at?: number;
 	  }
 	| { type: "call"; name: Name; args: Tree<Leaf, Name>[] };
 

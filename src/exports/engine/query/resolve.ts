@@ -75,6 +75,7 @@ export function resolve(parsed: ParsedExpression): Expression {
 			return { ...parsed, left, right };
 		}
 		case "predicate":
+			if (parsed.name === "like") checkPattern(parsed.args[1], parsed.at);
 			return resolvePredicate(parsed.name, parsed.args.map(resolve));
 		case "name":
 			return resolveName(parsed.parts);
@@ -97,9 +98,6 @@ function resolvePredicate(name: PredicateName, args: Expression[]): Expression {
 			};
 		case "in":
 			for (const other of others) checkComparison(value, other, true);
-			break;
-		case "like":
-			checkPattern(others[0] ?? NULL);
 			break;
 	}
 	return { type: "predicate", name, args };
@@ -129,11 +127,13 @@ function checkComparison(left: Expression, right: Expression, isEquality: boolea
 	}
 }
 
-function checkPattern(pattern: Expression) {
-	if (!isLiteral(pattern) || typeof pattern.value !== "string")
-		throw invalidQuery("LIKE requires a text in quotes");
+function checkPattern(pattern?: ParsedExpression, at = 1) {
+	if (pattern?.type !== "literal" || typeof pattern.value !== "string")
+		throw invalidQuery(`LIKE requires a text in quotes, at character ${at}`);
 	if ([...pattern.value].length > MAX_PATTERN_LENGTH)
-		throw invalidQuery(`A pattern can have at most ${MAX_PATTERN_LENGTH} characters`);
+		throw invalidQuery(
+			`A pattern can have at most ${MAX_PATTERN_LENGTH} characters: see that at character ${at}`,
+		);
 }
 
 function resolveName([column = "", ...path]: string[]): Expression {

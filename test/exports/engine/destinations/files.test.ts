@@ -449,6 +449,22 @@ describe.each(Object.entries(buckets))("%s", (name, bucket) => {
 			`${bucket.folder}${id}/events/2024-02-29/13.00.00/${start}+${end}/${window}.jsonl`,
 		]);
 	});
+
+	test("its prefix may name the files without colons", async () => {
+		const id = crypto.randomUUID();
+		const what = job();
+		const named = `${bucket.folder}${id}/events/part-${window.replaceAll(":", "")}`;
+		const written = async (more: object) => {
+			await run(bucket.destination({ prefix: `${id}/{table}/part-{window}`, ...more }), what, 5000);
+			return (await bucket.list(`${bucket.folder}${id}`)).sort();
+		};
+		expect(await written({ max_file_size_mb: 1 })).toEqual([
+			`${named}-0.jsonl`,
+			`${named}-1.jsonl`,
+			`${named}_manifest.json`,
+		]);
+		expect(await written({ file_format: "CSV" })).toEqual([`${named}.csv`]);
+	});
 });
 
 describe("the files of earlier runs", () => {

@@ -37,8 +37,10 @@ export function formatOf(config: FilesConfig) {
 export function folder(prefix: string, { start, end, model }: Omit<Run, "backfill">) {
 	const [year, month, day, hour, minute, second] = end.split(/\D/);
 	const moment = { year, month, day, hour, minute, second };
-	const window = { data_interval_start: start, data_interval_end: end, table: model };
-	const variables = new Map(Object.entries({ ...moment, ...window }));
+	const range = { data_interval_start: start, data_interval_end: end, table: model };
+	// Hadoop doesn't accept colons in paths.
+	const window = `${start}-${end}`.replaceAll(":", "");
+	const variables = new Map(Object.entries({ ...moment, ...range, window }));
 	return prefix
 		.replace(/\{(\w+)\}/g, (all, name) => variables.get(name) ?? all)
 		.replace(/\/{2,}/g, "/")
@@ -65,15 +67,17 @@ export function isFileOfWindow(rest: string, { backfill }: Pick<Run, "backfill">
 	return match !== null && backfill === Boolean(numbered ?? whole ?? manifest);
 }
 
+/** Whether the last part of a prefix names the files, instead of a folder. */
+const namesFiles = (prefix: string) => prefix.split("/").at(-1)?.includes("{window}") ?? false;
+
 /** Returns the key of a run's file below the folder of the destination. */
 export function keyBelow(config: FilesConfig, run: Run, file: FileOfRun) {
 	const { suffix } = formatOf(config);
-	const window = `${run.start}-${run.end}`;
-	if (file === "window") return joined(folder(config.prefix, run), window);
+	const place = folder(config.prefix, run);
+	const window = namesFiles(config.prefix) ? place : joined(place, `${run.start}-${run.end}`);
+	if (file === "window") return window;
 	const series = run.backfill ? "-backfill" : "";
-	const name =
-		file === "manifest"
-			? `${window}_manifest${series}.json`
-			: `${window}${config.max_file_size_mb ? `-${file}` : ""}${series}${suffix}`;
-	return joined(folder(config.prefix, run), name);
+	return file === "manifest"
+		? `${window}_manifest${series}.json`
+		: `${window}${config.max_file_size_mb ? `-${file}` : ""}${series}${suffix}`;
 }
