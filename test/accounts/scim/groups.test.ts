@@ -333,6 +333,8 @@ test("a name belongs to one group of a domain, in any case, also if two are crea
 	expect([body.displayName, body.members]).toEqual(["Team", []]);
 	// In another case, it is still its own name.
 	expect((await home.patch(path, { ...rename, value: "TEAM" })).body.displayName).toBe("TEAM");
+	const letters = String.fromCodePoint(...Array.from({ length: 255 }, (_, i) => 0x391 + i));
+	expect([(await create(letters)).status, (await create(letters)).status]).toEqual([201, 409]);
 	const long = await create("x".repeat(300));
 	expect([long.status, long.body.displayName]).toEqual([201, "x".repeat(255)]);
 	expect((await create("x".repeat(256))).status).toBe(409);

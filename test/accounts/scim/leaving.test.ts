@@ -5,10 +5,12 @@ import { invites } from "../../../src/db/schema/invites.ts";
 import { members } from "../../../src/db/schema/members.ts";
 import { scimUsers } from "../../../src/db/schema/scim.ts";
 import { users } from "../../../src/db/schema/users.ts";
+import { link } from "../../support/domains.ts";
 import { outbox } from "../../support/mail.ts";
 import { ignoredAt, provisioned, startsOf, USER } from "../../support/scim.ts";
 import { call, db, racing } from "../../support/world.ts";
 import { tokenIn } from "../sign_in/support.ts";
+import { finish, who } from "../sso/support.ts";
 
 type Home = Awaited<ReturnType<typeof provisioned>>;
 
@@ -280,10 +282,11 @@ test("access ends beside changes of the level by others", async () => {
 	expect(await db.select().from(members).where(eq(members.user_id, person.id))).toEqual([]);
 });
 
-test("userName changes within the domain: keys, sessions and levels stay, and both addresses are told", async () => {
+test("userName changes within the domain: keys, links and levels stay, and both addresses are told", async () => {
 	const home = await provisioned();
 	const [before, after] = [home.address("ada.king"), home.address("ada.lovelace")];
 	const person = await home.employee(8, before);
+	const subject = await link(person.id, `oidc:${home.domain_id}`, before);
 	const mails = outbox();
 	for (const target_email of [before, after])
 		await db.insert(invites).values({
@@ -304,6 +307,10 @@ test("userName changes within the domain: keys, sessions and levels stay, and bo
 	expect([me.status, me.body]).toMatchObject([200, { uuid: person.uuid, email: after }]);
 	expect((await home.member(after)).level).toBe(8);
 	expect(await home.member(before)).toBeUndefined();
+	// The provider may still report the old address.
+	const outcome = await finish(home, who(home, { subject, email: before }));
+	const signIn = await call("POST", "/api/sign_in/preview", { body: outcome });
+	expect([signIn.status, signIn.body.email]).toEqual([200, after]);
 	const found = await home.scim("GET", `/Users?filter=userName eq "${after}"`);
 	expect(found.body.Resources).toMatchObject([{ id: person.uuid, emails: [{ value: after }] }]);
 	// With one, the person could come back after they have left.

@@ -1,9 +1,9 @@
-import { and, eq, type SQL, sql } from "drizzle-orm";
+import { and, eq, ne, or, type SQL, sql } from "drizzle-orm";
 import type { Context } from "hono";
 import { v7 } from "uuid";
 import * as z from "zod";
 import { retry } from "../../../access/retry.ts";
-import { assertThat } from "../../../db/assertion.ts";
+import { assertNone, assertThat } from "../../../db/assertion.ts";
 import { changes as changesOf } from "../../../db/changes.ts";
 import { inList, insertEach } from "../../../db/client.ts";
 import { equals } from "../../../db/contains.ts";
@@ -224,16 +224,21 @@ function toIds(
 	return [];
 }
 
-/** SQL condition: the domain has another group with the name. */
-const isTaken = ({ domain_id }: Directory, name: string, id = "") => sql`exists (
-	select 1 from ${scimGroups} where ${scimGroups.domain_id} = ${domain_id}
-		and ${scimGroups.id} <> ${id.toLowerCase()} and ${equals(scimGroups.display_name, name)})`;
+/** SQL condition: another group of the domain that has the name. */
+const isNamesake = ({ domain_id }: Directory, name: string, id = "") =>
+	and(
+		eq(scimGroups.domain_id, domain_id),
+		ne(scimGroups.id, id.toLowerCase()),
+		// `equals` folds the case of 50 different letters.
+		or(eq(scimGroups.display_name, name), equals(scimGroups.display_name, name)),
+	);
 
-/** Selects whether a name is taken. */
-const selectTaken = (directory: Directory, name: string, id?: string) =>
+const selectNamesakes = (directory: Directory, name: string, id?: string) =>
 	directory.db
-		.select({ is_taken: isTaken(directory, name, id).mapWith(Boolean).as("is_taken") })
-		.from(sql`(select 1)`);
+		.select({ id: scimGroups.id })
+		.from(scimGroups)
+		.where(isNamesake(directory, name, id))
+		.limit(1);
 
 const nameTaken: Problem = {
 	rejects: "request",
@@ -262,19 +267,19 @@ export async function insert(c: Context<App>, value: Record<string, unknown>) {
 	const group = readAttributes(canonical(value, NAMES), NOTHING, known);
 	return retry(async () => {
 		const problems = [...known];
-		const [found, [name]] = await directory.read(
+		const [found, namesakes] = await directory.read(
 			selectNamed(directory, [...group.members]),
-			selectTaken(directory, group.displayName),
+			selectNamesakes(directory, group.displayName),
 		);
 		const ids = toIds(group.members, found, MAX_MEMBERS, problems);
-		if (name?.is_taken) problems.push(nameTaken);
+		if (namesakes.length > 0) problems.push(nameTaken);
 		settle(c, "gives", problems);
 		const id = v7();
 		const hasRoom = sql`(select count(*) from ${scimGroups} where ${scimGroups.domain_id} = ${domain_id}) < ${MAX_GROUPS}`;
 		const { rows } = await directory.write({
 			checks: [
 				assertThat(db, hasRoom, "has_room"),
-				assertThat(db, sql`not ${isTaken(directory, group.displayName)}`, "is_current"),
+				assertNone(db, scimGroups, isNamesake(directory, group.displayName)),
 			],
 			changes: [
 				db.insert(scimGroups).values({
@@ -304,10 +309,10 @@ async function readForChange(c: Context<App>, id: string, { members, displayName
 	const { directory } = c.var;
 	const uuids = [...members];
 	const ids = sql`${affected(directory, id)} union ${idsOf(directory, uuids)}`;
-	const [[found], named, [name], state] = await directory.read(
+	const [[found], named, namesakes, state] = await directory.read(
 		select(directory).where(byId(directory, id)),
 		selectNamed(directory, uuids),
-		selectTaken(directory, displayName, id),
+		selectNamesakes(directory, displayName, id),
 		people.selectState(directory, ids),
 	);
 	const row = orNotFound(found);
@@ -315,7 +320,7 @@ async function readForChange(c: Context<App>, id: string, { members, displayName
 	return {
 		row,
 		named,
-		isTaken: name?.is_taken ?? false,
+		isTaken: namesakes.length > 0,
 		state: people.toState(directory, ids, state),
 	};
 }
@@ -413,12 +418,12 @@ async function save(directory: Directory, row: Row, state: people.State, change:
 		eq(scimGroupMembers.group_id, row.id),
 		inList(scimGroupMembers.user_id, left),
 	);
-	const isFree = sql`not ${isTaken(directory, set.display_name, row.id)}`;
 	const isRenamed = set.display_name !== row.display_name;
+	const isOther = isNamesake(directory, set.display_name, row.id);
 	const { rows } = await directory.write({
 		checks: [
 			assertThat(db, isUnchanged(directory, row), "is_current"),
-			...(isRenamed ? [assertThat(db, isFree, "is_current")] : []),
+			...(isRenamed ? [assertNone(db, scimGroups, isOther)] : []),
 			...state.checks,
 		],
 		changes: [
