@@ -17,9 +17,9 @@ EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
 
 
 def plain(value):
-    """Times as milliseconds, days as text."""
+    """Times as milliseconds, days as text. Times without a zone are in UTC."""
     if isinstance(value, datetime.datetime):
-        return (value - EPOCH) // datetime.timedelta(milliseconds=1)
+        return (value.replace(tzinfo=value.tzinfo or datetime.timezone.utc) - EPOCH) // datetime.timedelta(milliseconds=1)
     return value.isoformat() if isinstance(value, datetime.date) else value
 
 

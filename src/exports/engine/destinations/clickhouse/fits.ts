@@ -99,8 +99,7 @@ const STRUCTURES = ["Array", "Map", "Tuple", ...DOCUMENTS];
 
 const UUID = /^[\da-f]{8}-?[\da-f]{4}-?[\da-f]{4}-?[\da-f]{4}-?[\da-f]{12}$/i;
 
-const OCTET = "(?:25[0-5]|2[0-4]\\d|1?\\d{1,2})";
-const IPV4 = new RegExp(`^(?:${OCTET}\\.){3}${OCTET}$`);
+const IPV4 = /^(?:(?:25[0-5]|2[0-4]\d|1?\d{1,2})\.){3}(?:25[0-5]|2[0-4]\d|1?\d{1,2})$/;
 
 /** IPv6, or IPv4, which becomes the mapped address. */
 const isAddress: Fit = (value) => {
@@ -108,6 +107,16 @@ const isAddress: Fit = (value) => {
 	if (!/^[\da-f:.]{2,45}$/i.test(text)) return undefined;
 	return IPV4.test(text) || URL.canParse(`http://[${text}]`) ? text : undefined;
 };
+
+const TIME = /^-?\d{1,3}:[0-5]\d:[0-5]\d(?:\.(\d{1,9}))?$/;
+
+/** @param digits how many digits of a second the column has */
+const timesOfDay =
+	(digits: number): Fit =>
+	(value) => {
+		const [time, fraction = ""] = TIME.exec(String(value)) ?? [];
+		return fraction.length <= digits ? time : undefined;
+	};
 
 /** Keeps 8 of the 24 bits of a number's digits, as ClickHouse does. */
 function toBfloat16(number: number) {
@@ -314,9 +323,9 @@ function scalarFit(type: string, kind: Kind, server: Times): Fit | null {
 		case "DateTime64":
 			return dateTime64s(kind, args, server);
 		case "Time":
-			return matching(/^-?\d{1,3}:[0-5]\d:[0-5]\d$/);
+			return timesOfDay(0);
 		case "Time64":
-			return matching(new RegExp(`^-?\\d{1,3}:[0-5]\\d:[0-5]\\d(?:\\.\\d{1,${first || 3}})?$`));
+			return timesOfDay(Number(first || 3));
 		default:
 			return null;
 	}

@@ -60,14 +60,17 @@ function numerics(modifier: number): Fit {
 
 const UUID = /^(?:[\da-f]{4}(?:-?[\da-f]{4}){7}|\{[\da-f]{4}(?:-?[\da-f]{4}){7}\})$/i;
 
-/** The time of a day, with as many digits of a second as the type has. */
-function timesOfDay(modifier: number, zone: string) {
-	const digits = modifier < 0 ? MICROSECONDS : modifier;
-	const fraction = digits > 0 ? `(?:\\.\\d{1,${digits}})?` : "";
-	return new RegExp(`^(?:[01]\\d|2[0-3]):[0-5]\\d(?::[0-5]\\d${fraction})?${zone}$`);
-}
+const TIME =
+	/^(?:[01]\d|2[0-3]):[0-5]\d(?::[0-5]\d(?:\.(\d{1,6}))?)?(Z|[+-](?:0\d|1[0-4])(?::[0-5]\d)?)?$/;
 
-const ZONE = "(?:Z|[+-](?:0\\d|1[0-4])(?::[0-5]\\d)?)?";
+/** The time of a day, with as many digits of a second as the type has. */
+function timesOfDay(modifier: number, hasZone: boolean): Fit {
+	const digits = modifier < 0 ? MICROSECONDS : modifier;
+	return (value) => {
+		const [time, fraction = "", zone] = TIME.exec(String(value)) ?? [];
+		return fraction.length <= digits && (hasZone || zone === undefined) ? time : undefined;
+	};
+}
 
 /** Texts as bytes in UTF-8. Otherwise, a backslash would begin the code of a byte. */
 const bytes: Fit = (value) => String(value).replaceAll("\\", "\\\\");
@@ -115,9 +118,9 @@ function scalarFit({ name, modifier, labels: names }: ColumnType, kind: Kind): F
 				? null
 				: times(kind, ALL_YEARS, modifier < 0 ? MICROSECONDS : modifier);
 		case "time":
-			return matching(timesOfDay(modifier, ""));
+			return timesOfDay(modifier, false);
 		case "timetz":
-			return matching(timesOfDay(modifier, ZONE));
+			return timesOfDay(modifier, true);
 		default:
 			return null;
 	}
