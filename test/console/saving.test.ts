@@ -137,7 +137,7 @@ inBrowser("what is saved", (open) => {
 		await page.getByRole("heading", { name }).waitFor();
 		await page.getByRole("dialog").waitFor({ state: "detached" });
 		expect(await page.getByLabel("Entity ID").inputValue()).toBe("mine");
-		await insist(page, "Save sign-in settings", "Entity ID mine theirs");
+		await insist(page, "Save sign-in settings", "Entity ID of the provider mine theirs");
 		await expect
 			.poll(() => page.getByLabel("Sign-in URL of the provider").inputValue())
 			.toBe("https://theirs.example.com/");

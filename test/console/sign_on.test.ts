@@ -4,6 +4,7 @@ import { expect, inject, test } from "vitest";
 import { problemOf } from "../../packages/console/src/pages/sign_in/problems.ts";
 import { CLIENT } from "../../scripts/provider/oidc.ts";
 import { PROBLEMS } from "../../src/accounts/sso/problems.ts";
+import { newPair } from "../support/saml.ts";
 import { checkLooks, inBrowser, newMember, newOrganization } from "./support/browser.ts";
 
 const button = (page: Page, name: string) => page.getByRole("button", { name });
@@ -165,6 +166,29 @@ inBrowser("single sign-on", (open) => {
 		await page.getByLabel("People sign in with").selectOption("oidc");
 		await button(page, "Save sign-in settings").click();
 		await page.getByText("The sign-in settings are saved.").waitFor();
+	});
+
+	test("the metadata of a SAML provider fills in its settings when it is saved", async () => {
+		const { path, id } = await withProvider();
+		const [, certificate = ""] = (await newPair()).cert
+			.split("-----")
+			.filter((part) => part.trim());
+		const page = await open(`${path}/domains/${id}`);
+		const metadata = page.getByLabel("Metadata of the provider");
+		await metadata.fill("https://127.0.0.1:9/metadata");
+		await button(page, "Save sign-in settings").click();
+		await page.getByText("127.0.0.1:9").first().waitFor();
+		await metadata.fill(
+			`<EntityDescriptor xmlns="urn:oasis:names:tc:SAML:2.0:metadata" entityID="https://id.example.com"><IDPSSODescriptor protocolSupportEnumeration="urn:oasis:names:tc:SAML:2.0:protocol"><KeyDescriptor><KeyInfo xmlns="http://www.w3.org/2000/09/xmldsig#"><X509Data><X509Certificate>${certificate}</X509Certificate></X509Data></KeyInfo></KeyDescriptor><SingleSignOnService Binding="urn:oasis:names:tc:SAML:2.0:bindings:HTTP-Redirect" Location="https://id.example.com/sso"/></IDPSSODescriptor></EntityDescriptor>`,
+		);
+		await button(page, "Save sign-in settings").click();
+		await page.getByText("The sign-in settings are saved.").waitFor();
+		const textIn = (label: string) => page.getByLabel(label).inputValue();
+		await expect.poll(() => textIn("Entity ID of the provider")).toBe("https://id.example.com");
+		expect(await textIn("Sign-in URL of the provider")).toBe("https://id.example.com/sso");
+		expect(await textIn("Certificate of the provider")).toContain("BEGIN CERTIFICATE");
+		expect(await metadata.inputValue()).toBe("");
+		await checkLooks(page, "sign-on-metadata");
 	});
 
 	test("the account lists linked sign-ins", async () => {
