@@ -2,11 +2,12 @@ import type { Context } from "hono";
 import type { App } from "../env.ts";
 import { bytesOf } from "../http/body.ts";
 import { readWorker } from "../outbound/isolates.ts";
+import { readAccept } from "./accept.ts";
 import { type Api, Gateway } from "./gateway.ts";
 import type Mcp from "./server/worker.ts";
 
 /** The headers of the protocol. Others, such as the key, stay in this isolate. */
-const PROTOCOL_HEADERS = /^(accept|content-type|mcp-.*)$/;
+const PROTOCOL_HEADERS = /^(content-type|mcp-.*)$/;
 
 /** Built from `server/worker.ts` by scripts/assets.ts. */
 let built: Awaited<ReturnType<typeof readWorker>> | undefined;
@@ -26,12 +27,16 @@ async function server(env: Env) {
  */
 export async function serve(c: Context<App>, api: Api): Promise<Response> {
 	const body = await bytesOf(c);
-	const headers = [...c.req.raw.headers].filter(([name]) => PROTOCOL_HEADERS.test(name));
+	const headers = new Headers(
+		[...c.req.raw.headers].filter(([name]) => PROTOCOL_HEADERS.test(name)),
+	);
+	const { accept, isStream } = readAccept(c);
+	headers.set("accept", accept);
 	const { scopes, organizations, projects, allowed_ips, expires_at } = c.var.key;
 	const key = { scopes, organizations, projects, allowed_ips, expires_at };
 	const gateway = new Gateway(c, api);
 	const mcp = await server(c.env);
-	const message = { url: c.req.url, headers: new Headers(headers), body, key };
+	const message = { url: c.req.url, headers, body, key, isStream };
 	const response = await mcp.respond(message, gateway);
 	if (gateway.error) throw gateway.error;
 	if (!gateway.wasChecked) await c.var.tenant.read();

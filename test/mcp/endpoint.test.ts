@@ -4,6 +4,7 @@ import { describe, expect, test, vi } from "vitest";
 import { scopes } from "../../src/access/scopes.ts";
 import { digest } from "../../src/auth/keys.ts";
 import { personalApiKeys } from "../../src/db/schema/personal_api_keys.ts";
+import { send } from "../accounts/oauth/support.ts";
 import { connect, eras, post } from "../support/mcp.ts";
 import { call, cost, db, keyFor, world } from "../support/world.ts";
 
@@ -186,6 +187,30 @@ describe("the endpoint", () => {
 		expect((await post(key, { jsonrpc: "2.0", method: "notifications/initialized" })).status).toBe(
 			202,
 		);
+	});
+
+	test.each([
+		["none", null, "application/json"],
+		["everything", "*/*", "application/json"],
+		["a range", "application/*", "application/json"],
+		["JSON", "application/json", "application/json"],
+		["JSON in other words", "text/html, Application/JSON;charset=utf-8;q=0.1", "application/json"],
+		["only streams", "text/event-stream", "text/event-stream"],
+		["everything but JSON", "*/*;q=0.5, application/json;q=0", "text/event-stream"],
+		["neither", "application/json;q=0, text/html", null],
+	])("responds to a client that accepts %s", async (_, accept, type) => {
+		const { key } = await world();
+		const response = await send("POST", "/mcp", JSON.stringify(PING), {
+			"content-type": "application/json",
+			authorization: `Bearer ${key}`,
+			...(accept && { accept }),
+		});
+		const text = await response.text();
+		if (type === null) expect(response.status).toBe(406);
+		else {
+			expect([response.status, response.headers.get("content-type")]).toEqual([200, type]);
+			expect(text).toContain('"result":{}');
+		}
 	});
 
 	test("rejects a batch as the current revision does, calls nothing, and counts it once", async () => {

@@ -34,12 +34,22 @@ function parseBody(bytes: Uint8Array): unknown {
 }
 
 /** Responds to a message of any revision; earlier clients start with `initialize`. */
-async function respond(request: Request, parsedBody: unknown, create: () => McpServer) {
-	if (!(await isLegacyRequest(request, parsedBody)))
-		return createMcpHandler(create, { legacy: "reject", maxSubscriptions: 0 }).fetch(request, {
-			parsedBody,
+async function respond(
+	request: Request,
+	{ parsedBody, isStream }: { parsedBody: unknown; isStream: boolean },
+	create: () => McpServer,
+) {
+	if (!(await isLegacyRequest(request, parsedBody))) {
+		const responseMode = isStream ? "sse" : "auto";
+		const handler = createMcpHandler(create, {
+			legacy: "reject",
+			maxSubscriptions: 0,
+			responseMode,
 		});
-	const transport = new WebStandardStreamableHTTPServerTransport({ enableJsonResponse: true });
+		return handler.fetch(request, { parsedBody });
+	}
+	const enableJsonResponse = !isStream;
+	const transport = new WebStandardStreamableHTTPServerTransport({ enableJsonResponse });
 	await create().connect(transport);
 	return transport.handleRequest(request, { parsedBody });
 }
@@ -62,20 +72,27 @@ const rejectBatch = () =>
 	);
 
 /** A POST to `/mcp`. */
-export type Message = { url: string; headers: Headers; body: Uint8Array; key: KeyInUse };
+export type Message = {
+	url: string;
+	headers: Headers;
+	body: Uint8Array;
+	key: KeyInUse;
+	/** Whether the client accepts only a stream of events. */
+	isStream: boolean;
+};
 
 /**
  * The MCP server, in a separate isolate (docs/internals/architecture.md#separate-isolates). It must
  * not store anything from a message, because the next message may be from another user.
  */
 export default class Mcp extends WorkerEntrypoint {
-	async respond({ url, headers, body, key }: Message, calls: Calls) {
+	async respond({ url, headers, body, key, isStream }: Message, calls: Calls) {
 		const request = new Request(url, { method: "POST", headers, body });
 		const caller = new Caller(key, calls);
-		const parsed = parseBody(body);
-		const response = Array.isArray(parsed)
+		const parsedBody = parseBody(body);
+		const response = Array.isArray(parsedBody)
 			? rejectBatch()
-			: await respond(request, parsed, () => createServer(caller));
+			: await respond(request, { parsedBody, isStream }, () => createServer(caller));
 		const { status } = response;
 		return { status, headers: response.headers, body: response.body && (await response.text()) };
 	}
