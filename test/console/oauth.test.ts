@@ -21,7 +21,7 @@ inBrowser("allowing an app", (open) => {
 		await page.getByText("It calls itself “Notes”").waitFor();
 		expect(await page.getByRole("row").count()).toBe(4);
 		expect(await page.getByLabel("Profile: Write").count()).toBe(0);
-		await page.getByLabel("Projects: Read").check();
+		expect(await page.getByText("Dangerous permissions").count()).toBe(0);
 		await page.getByLabel("Webhooks: None").check();
 		await page.getByLabel("Where").selectOption({ label: "Notes Ltd" });
 		await page.getByLabel("Its access ends").selectOption({ label: "In 7 days" });
@@ -52,8 +52,33 @@ inBrowser("allowing an app", (open) => {
 		const wrong = await open(path.replace("callback", "elsewhere"));
 		await wrong.getByText("isn't its own").waitFor();
 		expect(await button(wrong, "Allow").count()).toBe(0);
-		const plain = await open(path.replace("S256", "plain"));
-		await plain.getByText("The app's request is incomplete.").waitFor();
+		const nobodys = await open(path.replace("client_id", "client"));
+		await nobodys.getByText("The app's request is incomplete.").waitFor();
+	});
+
+	test("preselects reading, and leaves dangerous permissions to the person", async () => {
+		await newOrganization("Danger Ltd");
+		const asked = "project:write organization:write personal_api_key:write";
+		const { path, isBack, exchange } = await newRequest(asked);
+		const page = await open(path);
+		await page.getByText("Dangerous permissions").waitFor();
+		expect(await page.locator("input[type=radio]:checked[value=write]").count()).toBe(0);
+		expect(await page.getByRole("checkbox", { checked: true }).count()).toBe(0);
+		await checkLooks(page, "oauth dangerous");
+		await page.getByLabel("Create keys").check();
+		await pressBelow(page, "Allow");
+		await page.waitForURL(isBack);
+		const { scope } = await exchange(page.url());
+		expect(scope).toBe("organization:read project:read personal_api_key:write");
+	});
+
+	test("sends the app what is wrong with its request", async () => {
+		const { path, isBack } = await newRequest("project:read");
+		const page = await open(path.replace("S256", "plain"));
+		await page.waitForURL(isBack);
+		const { searchParams } = new URL(page.url());
+		expect(searchParams.get("error")).toBe("invalid_request");
+		expect(searchParams.get("state")).toBe("a&b");
 	});
 });
 

@@ -1,9 +1,8 @@
 import { describe, type OpenApi } from "../../http/openapi.ts";
 import type apps from "./routes.ts";
-import { AppRequest, AppResponse, approval, request } from "./shape.ts";
+import { AppRequest, AppResponse, approval, previewed, request } from "./shape.ts";
 
-const INVALID =
-	"The app can't be identified, `redirect_uri` isn't one of its own, or `scope` or `resource` names nothing of this service.";
+const INVALID = "The app can't be identified, or `redirect_uri` isn't one of its own.";
 
 export default {
 	tag: {
@@ -16,7 +15,7 @@ export default {
 			id: "previewAppRequest",
 			summary: "Describe the request of an app",
 			description:
-				"Checks the request of an app, and returns what to show to the person. If the app isn't registered, the service fetches the document about it from `client_id`.",
+				"Checks the request of an app, and returns what to show to the person, or the error that the app gets. If the app isn't registered, the service fetches the document about it from `client_id`.",
 			errors: { invalid_input: INVALID },
 		},
 		"POST /": {
@@ -29,7 +28,7 @@ export default {
 					"You don't belong to an organization, or can't see a project, in the restrictions. `attr` has its position.",
 				expiry_required:
 					"The access doesn't end, and an organization that it includes requires that keys expire.",
-				invalid_input: `${INVALID} Or \`scopes\` has one that the app doesn't ask for.`,
+				invalid_input: `${INVALID} Or \`resource\` names nothing of this service, or \`scopes\` has one that the app doesn't ask for.`,
 			},
 		},
 	},
@@ -53,6 +52,7 @@ const REQUEST = {
 };
 
 describe(request, REQUEST);
+describe(previewed, REQUEST);
 
 /** What a person allows. */
 export const APPROVAL = {
@@ -82,7 +82,9 @@ export const REQUESTED = {
 describe(AppRequest, {
 	...REQUESTED,
 	redirect_host: "The host at which the app continues; null for a program on your computer.",
-	cancel_url: "Where the browser goes if the person doesn't allow the app.",
+	error:
+		"What is wrong with the request: `invalid_request`, `unsupported_response_type` or `invalid_target`. The app gets it at `cancel_url`. null if the person can decide.",
+	cancel_url: "Where the browser goes if the person doesn't allow the app, with the error.",
 });
 
 describe(AppResponse, { redirect_url: "Where the browser goes, with the code for the app." });

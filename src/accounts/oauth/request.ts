@@ -6,7 +6,7 @@ import { isLoopback } from "../../http/origins.ts";
 import { type Client, findClient, selectRegistered } from "./clients.ts";
 import { audienceOf, issuerOf, type Service } from "./issuer.ts";
 import { isSameRedirect } from "./redirect_uris.ts";
-import type { AppRequest, Request } from "./shape.ts";
+import { type AppRequest, type Previewed, type Request, request } from "./shape.ts";
 
 /** What an app asks for. */
 export type Asked = { client: Client; audience: string; scopes: string[] };
@@ -47,12 +47,24 @@ export async function identify(
 }
 
 /** Selects the app that asks, if it is registered. */
-export const selectAsking = ({ db, key }: Tenant, { client_id }: Request) =>
+export const selectAsking = ({ db, key }: Tenant, { client_id }: Pick<Request, "client_id">) =>
 	selectRegistered(db, client_id, key.user_id);
 
 /**
- * Checks the request of an app. All errors are shown to the person, and none are sent to the app: a
- * request that nobody has allowed must not lead the browser anywhere.
+ * Checks who asks, and where the app continues. These errors are shown to the person, and not sent to
+ * the app: a request that could be anybody's must not lead the browser anywhere.
+ * @param registered the row of `selectAsking`, if there is one
+ * @throws 400
+ */
+async function checkSender(service: Service, request: Previewed, registered: Registered) {
+	const asking = await identify(service, request, registered);
+	if (!asking.client.redirect_uris.some((uri) => isSameRedirect(uri, request.redirect_uri)))
+		throw invalid("redirect_uri", "The address that the app wants to continue at isn't its own.");
+	return asking;
+}
+
+/**
+ * Checks the request of an app.
  * @param registered the row of `selectAsking`, if there is one
  * @throws 400
  */
@@ -62,16 +74,23 @@ export async function check(
 	registered: Registered,
 ): Promise<Asked> {
 	const audience = audienceIn(service, request.resource);
-	const { client, scopes } = await identify(service, request, registered);
-	if (!client.redirect_uris.some((uri) => isSameRedirect(uri, request.redirect_uri)))
-		throw invalid("redirect_uri", "The address that the app wants to continue at isn't its own.");
-	return { client, audience, scopes };
+	return { ...(await checkSender(service, request, registered)), audience };
+}
+
+/** Returns what is wrong with a request (RFC 6749, section 4.1.2.1; RFC 8707, section 2). */
+function errorIn(service: Service, given: Previewed) {
+	const { error } = request.safeParse(given);
+	const field = error?.issues[0]?.path[0];
+	const { response_type, resource } = given;
+	if (field === "response_type" && response_type) return "unsupported_response_type";
+	if (error) return "invalid_request";
+	return resource === undefined || audienceOf(service, resource) ? null : "invalid_target";
 }
 
 /** Returns the URL at which the app continues, with its state and our name (RFC 9207). */
 export function urlWith(
 	service: Service,
-	{ redirect_uri, state }: Request,
+	{ redirect_uri, state }: Pick<Request, "redirect_uri" | "state">,
 	result: { code: string } | { error: string },
 ) {
 	const url = new URL(redirect_uri);
@@ -90,17 +109,23 @@ export const describe = ({ client, audience, scopes }: Asked) => ({
 	scopes,
 });
 
-/** Returns what the person has to know to decide. Writes nothing. */
+/**
+ * Returns what the person has to know to decide, or the error that the app gets instead. Writes
+ * nothing.
+ */
 export async function preview(
 	tenant: Tenant,
-	request: Request,
+	request: Previewed,
 ): Promise<z.infer<typeof AppRequest>> {
 	const [[registered]] = await tenant.read(selectAsking(tenant, request));
-	const asked = await check(tenant, request, registered);
+	const asking = await checkSender(tenant, request, registered);
+	const error = errorIn(tenant, request);
+	const audience = error ? "api" : audienceIn(tenant, request.resource);
 	const redirect = new URL(request.redirect_uri);
 	return {
-		...describe(asked),
+		...describe({ ...asking, audience }),
 		redirect_host: isLoopback(redirect) || redirect.protocol !== "https:" ? null : redirect.host,
-		cancel_url: urlWith(tenant, request, { error: "access_denied" }),
+		error,
+		cancel_url: urlWith(tenant, request, { error: error ?? "access_denied" }),
 	};
 }

@@ -4,7 +4,7 @@ import * as shape from "./shape.ts";
 
 /** What apps ask people for (docs/oauth.md#what-the-person-sees). */
 export default router()
-	.post("/preview", ok(shape.AppRequest), body(shape.request), async (c) => {
+	.post("/preview", ok(shape.AppRequest), body(shape.previewed), async (c) => {
 		const { preview } = await import("./request.ts");
 		return c.json(await preview(c.var.tenant, c.req.valid("json")));
 	})

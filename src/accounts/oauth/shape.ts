@@ -18,6 +18,20 @@ export const request = z.object({
 
 export type Request = z.infer<typeof request>;
 
+/** A request that may be wrong. Without these two fields, nobody knows to whom to say so. */
+export const previewed = z.object({
+	client_id: request.shape.client_id,
+	redirect_uri: request.shape.redirect_uri,
+	response_type: rawText().optional(),
+	code_challenge: rawText().optional(),
+	code_challenge_method: rawText().optional(),
+	scope: rawText().optional(),
+	state: rawText().optional(),
+	resource: rawText().optional(),
+});
+
+export type Previewed = z.infer<typeof previewed>;
+
 /** A request of a device (RFC 8628, section 3.1). */
 export const deviceRequest = request.pick({ client_id: true, scope: true, resource: true });
 
@@ -53,6 +67,7 @@ export const DeviceRequest = z
 /** What an app asks for (docs/oauth.md#what-the-person-sees). */
 export const AppRequest = DeviceRequest.extend({
 	redirect_host: z.string().nullable(),
+	error: z.string().nullable(),
 	cancel_url: z.string(),
 }).meta({ id: "AppRequest" });
 

@@ -111,6 +111,7 @@ test("the person sees the app, its host, what it asks for, and where it continue
 		redirect_host: "notes.example",
 		audience: "mcp",
 		scopes: ["project:write", "user:read"],
+		error: null,
 	});
 	expect(cancelled.href.startsWith(`${CALLBACK}?`)).toBe(true);
 	expect(Object.fromEntries(cancelled.searchParams)).toEqual({
@@ -130,24 +131,47 @@ test.each([{}, { scope: "" }, { scope: "offline_access" }, { scope: "claudeai op
 );
 
 test.each([
-	["response_type", { response_type: "token" }, "invalid_choice"],
-	["code_challenge", { code_challenge: "x" }, "invalid_input"],
-	["code_challenge_method", { code_challenge_method: "plain" }, "invalid_choice"],
-	["resource", { resource: "https://evil.test/mcp" }, "invalid_input"],
-	["resource", { resource: "https://app.tenantry.test/docs" }, "invalid_input"],
-	["redirect_uri", { redirect_uri: `${CALLBACK}/x` }, "invalid_input"],
-	["redirect_uri", { redirect_uri: `${CALLBACK}?x=1` }, "invalid_input"],
-	["redirect_uri", { redirect_uri: "https://notes.example:8443/callback" }, "invalid_input"],
-	["client_id", { client_id: "https://notes.example" }, "invalid_input"],
-	["client_id", { client_id: "https://notes.example/a/../b" }, "invalid_input"],
-	["client_id", { client_id: "javascript:alert(1)" }, "invalid_input"],
+	["redirect_uri", { redirect_uri: `${CALLBACK}/x` }],
+	["redirect_uri", { redirect_uri: `${CALLBACK}?x=1` }],
+	["redirect_uri", { redirect_uri: "https://notes.example:8443/callback" }],
+	["client_id", { client_id: "https://notes.example" }],
+	["client_id", { client_id: "https://notes.example/a/../b" }],
+	["client_id", { client_id: "javascript:alert(1)" }],
+])("a request with a wrong %s leads nowhere, whatever else is wrong: %o", async (attr, fields) => {
+	const home = await world();
+	for (const more of [{}, { response_type: "token", resource: "x" }]) {
+		const { parameters } = await request(newApp(), { ...fields, ...more });
+		expect(await preview(home, parameters)).toMatchObject(rejected(attr));
+		expect((await approve(home, parameters)).status).toBe(400);
+	}
+});
+
+test.each([
+	["unsupported_response_type", { response_type: "token" }],
+	["invalid_request", { response_type: undefined }],
+	["invalid_request", { code_challenge: "x" }],
+	["invalid_request", { code_challenge: undefined }],
+	["invalid_request", { code_challenge_method: "plain" }],
+	["invalid_request", { code_challenge_method: undefined }],
+	["invalid_request", { scope: "x".repeat(2_001) }],
+	["invalid_target", { resource: "https://evil.test/mcp" }],
+	["invalid_target", { resource: "https://app.tenantry.test/docs" }],
 ])(
-	"a request with a wrong %s is rejected, in the page and when it is allowed: %o",
-	async (attr, fields, code) => {
+	"an app gets the error %s in its request, and nobody can allow it: %o",
+	async (error, change) => {
 		const home = await world();
-		const { parameters } = await request(newApp(), fields);
-		expect(await preview(home, parameters)).toMatchObject(rejected(attr, code));
-		expect(await approve(home, parameters)).toMatchObject(rejected(attr, code));
+		const { parameters } = await request(newApp());
+		const wrong = { ...parameters, ...change };
+		const { status, body } = await preview(home, wrong);
+		expect([status, body.error]).toEqual([200, error]);
+		const back = new URL(body.cancel_url);
+		expect(back.href.startsWith(`${CALLBACK}?`)).toBe(true);
+		expect(Object.fromEntries(back.searchParams)).toEqual({
+			error,
+			state: parameters.state,
+			iss: "https://app.tenantry.test",
+		});
+		expect((await approve(home, wrong)).status).toBe(400);
 	},
 );
 

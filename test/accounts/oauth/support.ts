@@ -71,14 +71,16 @@ export async function request(client_id: string, fields: Record<string, string> 
 
 type Person = { key: string };
 
+type Parameters = Record<string, string | undefined>;
+
 /** What the console shows of a request. */
-export const preview = ({ key }: Person, parameters: Record<string, string>, more = {}) =>
+export const preview = ({ key }: Person, parameters: Parameters, more = {}) =>
 	call("POST", "/api/app_requests/preview", { key, body: parameters, ...more });
 
 /** Allows a request. */
 export const approve = (
 	{ key }: Person,
-	parameters: Record<string, string>,
+	parameters: Parameters,
 	choice: object = { scopes: ["project:read"] },
 ) => call("POST", "/api/app_requests", { key, body: { ...parameters, ...choice } });
 

@@ -72,6 +72,10 @@ export const OBJECTS = [
 
 type ObjectName = (typeof OBJECTS)[number]["object"];
 
+/** Returns what a level of an object allows. */
+const effectOf = (name: ObjectName, level: Exclude<Level, "none">) =>
+	OBJECTS.find(({ object }) => object === name)?.[level] ?? "";
+
 const scopeOf = (object: ObjectName, level: Exclude<Level, "none">): Scope => `${object}:${level}`;
 
 export function levelOf(scopes: readonly Scope[], object: ObjectName): Level {
@@ -87,6 +91,31 @@ export const withLevel = (scopes: readonly Scope[], object: ObjectName, level: L
 	});
 
 const READS: Scope[] = OBJECTS.map(({ object }) => scopeOf(object, "read"));
+
+const DANGEROUS: readonly (readonly [scope: Scope, words: string])[] = [
+	["*", "Everything, including scopes that are added later"],
+	["organization:write", effectOf("organization", "write")],
+	["personal_api_key:read", effectOf("personal_api_key", "read")],
+	["personal_api_key:write", effectOf("personal_api_key", "write")],
+];
+
+/** The scopes that an app asks for and that give away the account, with what they allow. */
+export const dangerousIn = (scopes: readonly Scope[]) =>
+	DANGEROUS.filter(([scope]) => includes(scopes, scope));
+
+/** The other scopes that an app asks for, of which the highest of an object counts. */
+export const harmlessIn = (scopes: readonly Scope[]): Scope[] =>
+	OBJECTS.flatMap(({ object }) => {
+		const level = levelOf(scopes, object);
+		if (level === "none" || object === "personal_api_key") return [];
+		return [scopeOf(object, object === "organization" ? "read" : level)];
+	});
+
+/** The scopes for reading the same objects. */
+export const readingIn = (scopes: readonly Scope[]): Scope[] =>
+	OBJECTS.flatMap(({ object }) =>
+		levelOf(scopes, object) === "none" ? [] : [scopeOf(object, "read")],
+	);
 
 /** Common choices. */
 export const PRESETS: readonly (readonly [words: string, scopes: readonly Scope[]])[] = [

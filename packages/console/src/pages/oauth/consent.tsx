@@ -1,4 +1,4 @@
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import type { AppRequest } from "tenantry-client";
 import { useLoad } from "../../load.ts";
 import { api } from "../../session.ts";
@@ -6,19 +6,18 @@ import { Problem, Show } from "../../ui/feedback.tsx";
 import { PageView } from "../../ui/page.tsx";
 import { Decision } from "./decision.tsx";
 
-/** Returns the request of the app in a query; undefined if it is one that no app may make. */
+/** Returns the request of the app in a query; undefined if nobody can tell whose it is. */
 function requestIn(search: string) {
 	const query = new URLSearchParams(search);
+	const [client_id, redirect_uri] = [query.get("client_id"), query.get("redirect_uri")];
+	if (!client_id || !redirect_uri) return undefined;
 	const optional = (name: string) => query.get(name) ?? undefined;
-	const required = (name: string) => query.get(name) ?? "";
-	if (query.get("response_type") !== "code" || query.get("code_challenge_method") !== "S256")
-		return undefined;
 	return {
-		response_type: "code" as const,
-		client_id: required("client_id"),
-		redirect_uri: required("redirect_uri"),
-		code_challenge: required("code_challenge"),
-		code_challenge_method: "S256" as const,
+		client_id,
+		redirect_uri,
+		response_type: optional("response_type"),
+		code_challenge: optional("code_challenge"),
+		code_challenge_method: optional("code_challenge_method"),
 		scope: optional("scope"),
 		state: optional("state"),
 		resource: optional("resource"),
@@ -27,26 +26,72 @@ function requestIn(search: string) {
 
 type Request = NonNullable<ReturnType<typeof requestIn>>;
 
+/**
+ * Sends the error in a request to the app (RFC 6749, section 4.1.2.1). The browser goes to a website
+ * by itself only if somebody vouches for the app: otherwise anybody could make a link to the service
+ * lead to a page of theirs.
+ */
+function Wrong({ app }: { app: AppRequest }) {
+	const isTrusted =
+		app.redirect_host === null || app.client_host !== null || app.client_organization !== null;
+	useEffect(() => {
+		if (isTrusted) location.replace(app.cancel_url);
+	}, []);
+	return (
+		<p>
+			The app's request is wrong ({app.error}).{" "}
+			<a href={app.cancel_url}>
+				Go back to the app{app.redirect_host !== null && ` at ${app.redirect_host}`}
+			</a>
+			, and tell its makers.
+		</p>
+	);
+}
+
+/** Where the app continues. */
+function Continues({ host, redirect_uri }: { host: string | null; redirect_uri: string }) {
+	const { protocol } = new URL(redirect_uri);
+	if (host !== null)
+		return (
+			<>
+				It continues at <strong>{host}</strong>.
+			</>
+		);
+	return (
+		<>
+			It continues in {protocol === "http:" ? "a" : "the"} program on this computer
+			{protocol !== "http:" && (
+				<>
+					{" "}
+					that opens <strong>{protocol}</strong> links
+				</>
+			)}
+			. Allow it only if you started that program.
+		</>
+	);
+}
+
 function Consent({ app, request }: { app: AppRequest; request: Request }) {
 	const [isDone, setDone] = useState(false);
+	if (app.error !== null) return <Wrong app={app} />;
 	if (isDone) return <p>The app has access. If it doesn't continue, go back to it.</p>;
 	return (
 		<Decision
 			app={app}
 			onAllow={async (choice) => {
-				const { redirect_url } = await api.appRequests.approve({ ...request, ...choice });
+				const { redirect_url } = await api.appRequests.approve({
+					...request,
+					response_type: "code",
+					code_challenge: request.code_challenge ?? "",
+					code_challenge_method: "S256",
+					...choice,
+				});
 				setDone(true);
 				location.assign(redirect_url);
 			}}
 			onCancel={() => location.assign(app.cancel_url)}
 		>
-			{app.redirect_host === null ? (
-				"It continues in a program on this computer. Allow it only if you started that program."
-			) : (
-				<>
-					It continues at <strong>{app.redirect_host}</strong>.
-				</>
-			)}
+			<Continues host={app.redirect_host} redirect_uri={request.redirect_uri} />
 		</Decision>
 	);
 }

@@ -3,9 +3,9 @@ import { useState } from "preact/hooks";
 import { type DeviceRequest, TenantryError } from "tenantry-client";
 import { usualOrganization } from "../../organization.tsx";
 import { me } from "../../session.ts";
-import { Form, Group, rejection, Select, text, texts } from "../../ui/form.tsx";
-import { IncludesLater, ScopeLevels } from "../../ui/scope_levels.tsx";
-import type { Scope } from "../../ui/scopes.ts";
+import { Check, Form, Group, rejection, Select, text, texts } from "../../ui/form.tsx";
+import { ScopeLevels } from "../../ui/scope_levels.tsx";
+import { dangerousIn, harmlessIn, readingIn, type Scope } from "../../ui/scopes.ts";
 import { Places } from "./places.tsx";
 
 const DAY_MS = 86_400_000;
@@ -77,15 +77,20 @@ export function Decision({
 	onCancel: () => void;
 	children: ComponentChildren;
 }) {
-	const [scopes, setScopes] = useState<readonly Scope[]>(app.scopes);
+	const most = harmlessIn(app.scopes);
+	const dangerous = dangerousIn(app.scopes);
+	const [scopes, setScopes] = useState<readonly Scope[]>(readingIn(most));
 	const user = me.value;
 	if (!user) return null;
 
 	async function allow(fields: FormData) {
-		if (scopes.length === 0) throw rejection("scopes", "Leave at least one permission.");
+		const chosen = texts(fields, "dangerous");
+		const added = dangerous.flatMap(([scope]) => (chosen.includes(scope) ? [scope] : []));
+		if (scopes.length + added.length === 0)
+			throw rejection("scopes", "Choose at least one permission.");
 		const organization = text(fields, "organization");
 		const allowing = onAllow({
-			scopes: [...scopes],
+			scopes: added.includes("*") ? ["*"] : [...scopes, ...added],
 			scoped_organizations: organization === "" ? [] : [organization],
 			scoped_projects: texts(fields, "project").map(Number),
 			ends_at: endIn(fields),
@@ -99,10 +104,23 @@ export function Decision({
 				{app.client_name}”. Allow it only if you were just using it.
 			</p>
 			<p>{children}</p>
-			<Group name="scopes" label="What it may do">
-				<ScopeLevels scopes={scopes} most={app.scopes} onChange={setScopes} />
-				<IncludesLater scopes={scopes} />
+			<Group
+				name="scopes"
+				label="What it may do"
+				hint="Choose Write only where the app has to change something."
+			>
+				<ScopeLevels scopes={scopes} most={most} onChange={setScopes} />
 			</Group>
+			{dangerous.length > 0 && (
+				<Group
+					label="Dangerous permissions"
+					hint="The app also asks for these, which concern your keys and whole organizations. Few apps need them."
+				>
+					{dangerous.map(([scope, words]) => (
+						<Check key={scope} name="dangerous" value={scope} label={words} />
+					))}
+				</Group>
+			)}
 			<Places organizations={user.organizations} first={usualOrganization(user)} />
 			<Select name="ends_at" label="Its access ends" defaultValue="" options={ENDS} />
 		</Form>
