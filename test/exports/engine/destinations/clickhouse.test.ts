@@ -8,6 +8,7 @@ import { MisconfiguredError } from "../../../../src/outbound/errors.ts";
 import { access, noClickHouse } from "../../../support/clickhouse_tables.ts";
 import { destinationOf, job, rows, run } from "../../../support/exporting.ts";
 import { HANG_MS } from "../../../support/hang.ts";
+import { eventually } from "../../../support/time.ts";
 import { world } from "../../../support/world.ts";
 import { CASES, STRUCTURES } from "./clickhouse_values.ts";
 
@@ -490,6 +491,43 @@ describe.skipIf(noClickHouse)(`ClickHouse${noClickHouse}`, () => {
 			await expect(failed).rejects.toBeInstanceOf(MisconfiguredError);
 			const steps = await to(more).test({ job: job({ columns }), rows: [[UUID, 7, 300]] });
 			expect(steps.at(-1)).toEqual({ name: "write", error: words });
+		});
+
+		test("is counted in the log of the run", async () => {
+			const { ask: request, here, project } = await world();
+			await request("POST", `/api/projects/${project}/events`, {
+				body: [7, 300, -1].map((n) => ({
+					event: "seen",
+					distinct_id: "d",
+					timestamp: "2026-01-01T12:30:00Z",
+					properties: { n },
+				})),
+			});
+			const { table_name } = await withTable("n Nullable(UInt8)");
+			const { body } = await here("POST", "/batch_exports", {
+				body: {
+					name: "Export",
+					interval: "hour",
+					destination: { type: "ClickHouse", config: { ...config, table_name } },
+					xql_query: "SELECT toInt(properties.n) AS n FROM events",
+				},
+			});
+			const path = `/batch_exports/${body.id}`;
+			const range = { start_at: "2026-01-01T12:00:00Z", end_at: "2026-01-01T13:00:00Z" };
+			await here("POST", `${path}/backfill`, { body: range });
+			await eventually(async () => {
+				const { body: page } = await here("GET", `${path}/runs`);
+				expect(page.results[0]).toMatchObject({ status: "Completed", records_completed: 3 });
+			});
+			const { body: page } = await here("GET", `${path}/logs`);
+			const messages = page.results.map(({ message }: { message: string }) => message).join("\n");
+			expect(messages).toContain(" Written as null, because the column can't hold them: 2 values.");
+			expect(messages).toContain(
+				"Written as null, because the column can't hold them: 2 values in n (2).",
+			);
+			expect(await ask(`select n from ${quoted(table_name)} order by n`)).toBe(
+				'{"n":7}\n{"n":null}\n{"n":null}\n',
+			);
 		});
 
 		test("within JSON is null and counted", async () => {
