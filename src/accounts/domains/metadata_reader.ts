@@ -1,15 +1,18 @@
 import { invalid } from "../../http/errors.ts";
+import { bytesIn } from "../../lib/bytes.ts";
 import { allowsPrivate } from "../../outbound/dns/reach.ts";
 import { reason } from "../../outbound/reason.ts";
 import { sender } from "../../outbound/send.ts";
 import { inIsolate } from "../saml/client.ts";
-import { MAX_METADATA_BYTES } from "./shape.ts";
+import { create, MAX_METADATA_BYTES } from "./shape.ts";
 
 const ATTR = "saml_metadata";
 
 const TIMEOUT_MS = 10_000;
 
 const TYPES = "application/samlmetadata+xml, application/xml, text/xml";
+
+const Fields = create.pick({ saml_entity_id: true, saml_acs_url: true, saml_x509_cert: true });
 
 async function fetchMetadata(env: Env, text: string) {
 	const url = URL.parse(text);
@@ -23,7 +26,7 @@ async function fetchMetadata(env: Env, text: string) {
 			throw invalid(ATTR, reason(error));
 		});
 	if (response.status !== 200) throw invalid(ATTR, response.describe());
-	if (response.isCut || response.text.length > MAX_METADATA_BYTES)
+	if (response.isCut || bytesIn(response.text) > MAX_METADATA_BYTES)
 		throw invalid(ATTR, `The metadata has more than ${MAX_METADATA_BYTES} bytes.`);
 	return response.text;
 }
@@ -40,6 +43,8 @@ export async function readMetadata(env: Env, metadata: string) {
 		throw invalid(ATTR, "The metadata can't be read at the moment. Try again later.");
 	});
 	if (read.rejected) throw invalid(ATTR, read.rejected.message);
-	const { rejected: _, ...fields } = read;
-	return fields;
+	// It has the limits that each field has.
+	const { data, error } = await Fields.safeParseAsync(read);
+	if (error) throw invalid(ATTR, `${error.issues[0]?.path.join(".")}: ${error.issues[0]?.message}`);
+	return data;
 }

@@ -109,6 +109,11 @@ describe("metadata of a SAML provider", () => {
 			`<md:EntitiesDescriptor xmlns:md="urn:oasis:names:tc:SAML:2.0:metadata">${METADATA}${METADATA}</md:EntitiesDescriptor>`,
 			/2 providers/,
 		],
+		[
+			"has an entity ID of 513 characters",
+			METADATA.replace(PROVIDER.saml_entity_id, "x".repeat(513)),
+			/saml_entity_id: .*512/,
+		],
 		["has no entity ID", entity(descriptor(key(ONE) + SERVICES), ""), /no entity ID/],
 		[
 			"takes requests only by POST",
