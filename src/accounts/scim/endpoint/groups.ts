@@ -70,14 +70,19 @@ const NOTHING: Body = { displayName: "", externalId: null, members: new Set() };
 /** Reads the attributes of a group. Those that aren't valid stay as they were before. */
 function readAttributes(sent: Record<string, unknown>, before: Body, problems: Problem[]): Body {
 	const { displayName, externalId } = values();
+	const given = <N extends "displayName" | "externalId">(name: N, value = sent[name]) => ({
+		name,
+		value,
+		before: before[name],
+	});
 	const name =
 		typeof sent.displayName === "string"
-			? takeShown(["displayName", sent.displayName], "", problems)
+			? takeShown(given("displayName"), problems)
 			: sent.displayName;
 	const members = sent.members ?? [];
 	return {
-		displayName: take(["displayName", name], displayName, before.displayName, problems),
-		externalId: take(["externalId", sent.externalId], externalId, before.externalId, problems),
+		displayName: take(given("displayName", name), displayName, problems),
+		externalId: take(given("externalId"), externalId, problems),
 		members:
 			(members instanceof Set ? members : idsIn("members", members, problems)) ?? before.members,
 	};
@@ -206,8 +211,7 @@ const MAX_NAMED = 10;
 /** Returns the ids of new members, none if they are too many. Unknown users can't be any. */
 function toIds(
 	uuids: Set<string>,
-	known: { id: number; uuid: string }[],
-	room: number,
+	{ known, room }: { known: { id: number; uuid: string }[]; room: number },
 	problems: Problem[],
 ) {
 	const ids = new Map(known.map(({ id, uuid }) => [uuid, id]));
@@ -271,7 +275,7 @@ export async function insert(c: Context<App>, value: Record<string, unknown>) {
 			selectNamed(directory, [...group.members]),
 			selectNamesakes(directory, group.displayName),
 		);
-		const ids = toIds(group.members, found, MAX_MEMBERS, problems);
+		const ids = toIds(group.members, { known: found, room: MAX_MEMBERS }, problems);
 		if (namesakes.length > 0) problems.push(nameTaken);
 		settle(c, "gives", problems);
 		const id = v7();
@@ -379,7 +383,8 @@ const change = (c: Context<App>, id: string, sent: Sent) =>
 		const { members, ...group } = readAttributes(sent.after(before), before, problems);
 		const left = [...current].flatMap(([uuid, id]) => (members.has(uuid) ? [] : [id]));
 		const added = members.difference(before.members);
-		const joined = toIds(added, named, MAX_MEMBERS - current.size + left.length, problems);
+		const room = MAX_MEMBERS - current.size + left.length;
+		const joined = toIds(added, { known: named, room }, problems);
 		const isRenamed = group.displayName !== row.display_name;
 		if (isRenamed && isTaken) problems.push(nameTaken);
 		const effect: Effect = left.length > 0 ? "ends" : added.size > 0 ? "gives" : "keeps";

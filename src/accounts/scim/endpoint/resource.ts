@@ -110,14 +110,13 @@ export function parseAs<S extends z.ZodType>(schema: S, value: unknown): z.outpu
 	return read.data;
 }
 
-/**
- * Returns the value of an attribute that decides something.
- * @param before what it stays if the value isn't valid
- */
+/** The value of an attribute in a request, and what it stays if that isn't valid. */
+type Given<T> = { name: string; value: unknown; before: T };
+
+/** Returns the value of an attribute that decides something. */
 export function take<S extends z.ZodType>(
-	[name, value]: [name: string, value: unknown],
+	{ name, value, before }: Given<z.output<S>>,
 	schema: S,
-	before: z.output<S>,
 	problems: Problem[],
 ): z.output<S> {
 	const read = check(schema, value, name);
@@ -128,10 +127,9 @@ export function take<S extends z.ZodType>(
 
 type OptionalText = string | null | undefined;
 
-/** Returns a text that is only shown, of at most 255 characters. Another type leaves it as before. */
+/** Returns a text that is only shown, of at most 255 characters. */
 export function takeShown(
-	[name, value]: [name: string, value: unknown],
-	before: OptionalText,
+	{ name, value, before }: Given<OptionalText>,
 	problems: Problem[],
 ): OptionalText {
 	if (value === undefined || value === null) return value;

@@ -173,12 +173,17 @@ export function readAttributes(
 	const parts = isObject(name) ? name : undefined;
 	if (!parts) problems.push({ rejects: "shown", detail: "name: Expected a dictionary of items." });
 	const part = (key: "formatted" | "givenName" | "familyName") =>
-		takeShown([`name.${key}`, parts?.[key]], before.name?.[key], problems);
+		takeShown({ name: `name.${key}`, value: parts?.[key], before: before.name?.[key] }, problems);
+	const given = <N extends "userName" | "externalId" | "displayName">(name: N) => ({
+		name,
+		value: sent[name],
+		before: before[name],
+	});
 	return {
-		userName: take(["userName", sent.userName], userName, before.userName, problems),
+		userName: take(given("userName"), userName, problems),
 		active: takeActive(sent.active, problems),
-		externalId: take(["externalId", sent.externalId], externalId, before.externalId, problems),
-		displayName: takeShown(["displayName", sent.displayName], before.displayName, problems),
+		externalId: take(given("externalId"), externalId, problems),
+		displayName: takeShown(given("displayName"), problems),
 		name: parts
 			? {
 					formatted: part("formatted"),
