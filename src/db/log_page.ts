@@ -87,15 +87,30 @@ function walkOf(logs: Logs, of: Owner, page: Page, filters: Filters) {
 	)`;
 }
 
-/** SQL for the entries of the walk that are on the page or match the filters, with their number. */
-function entriesOn({ table, owner, run }: Logs, walk: SQL, page: Page, filters: Filters) {
+/**
+ * SQL for the entries of a page without filters. Of each row, unpacks only the entries on the page,
+ * with a list of as many numbers: `json_each(entries)` would read all of them.
+ */
+function entriesOf({ table, owner, run }: Logs, walk: SQL, page: Page) {
+	const { position, total, entries } = table;
+	// D1 binds numbers as floating-point ones, which aren't indexes of a list.
+	const first = sql`cast(max(0, ${total} - of.newest) as integer)`;
+	const count = sql`max(0, min(json_array_length(${entries}), ${total} - of.newest + ${page.limit + 1}) - ${first})`;
+	return sql`(with ${walk}
+		select ${position} as position, ${total} - ${first} - item.key as number, ${table.id} as id, ${run ?? sql`null`} as run,
+			${entries} -> (${first} + item.key) as entry, 0 as matches
+		from owned as of cross join sized cross join ${table} on ${owner} = ${KEY} and ${position} = sized.position
+			cross join json_each('[' || rtrim(replace(hex(zeroblob(${count})), '00', '0,'), ',') || ']') as item
+		where sized.earlier < ${MAX_PAGE_BYTES} and sized.total > of.newest - ${page.limit + 1})`;
+}
+
+/** SQL for the entries of the walk that match the filters, with their number. */
+function entriesMatching({ table, owner, run }: Logs, walk: SQL, page: Page, filters: Filters) {
 	const { position, total, entries } = table;
 	const { after, before, search, levels = [] } = filters;
 	const start = startOf(page);
-	const isFiltered = isFilteredBy(filters);
 	const matches = and(
 		start ? sql`number < ${start.number}` : undefined,
-		isFiltered ? undefined : sql`number <= newest`,
 		after ? sql`entry ->> 0 > ${Date.parse(after)}` : undefined,
 		before ? sql`entry ->> 0 < ${Date.parse(before)}` : undefined,
 		levels.length > 0
@@ -105,9 +120,9 @@ function entriesOn({ table, owner, run }: Logs, walk: SQL, page: Page, filters: 
 	);
 	return sql`(with ${walk}, unpacked as materialized (
 			select ${position} as position, ${total} - item.key as number, ${table.id} as id, ${run ?? sql`null`} as run,
-				item.value as entry, of.newest ${search ? sql`, item.value ->> 2 as message` : sql``}
+				item.value as entry ${search ? sql`, item.value ->> 2 as message` : sql``}
 			from owned as of cross join sized cross join ${table} on ${owner} = ${KEY} and ${position} = sized.position cross join json_each(${entries}) as item
-			where sized.earlier < ${MAX_PAGE_BYTES} ${isFiltered ? sql`` : sql`and sized.total > of.newest - ${page.limit + 1}`}
+			where sized.earlier < ${MAX_PAGE_BYTES}
 		)
 		select position, number, id, run, entry, count(*) over () as matches from unpacked where ${matches ?? sql`true`})`;
 }
@@ -156,7 +171,7 @@ export function readLog<E extends StoredEntry>(
 				entry: sql`entry`.mapWith((json: string): E => JSON.parse(json)).as("entry"),
 				matches: sql<number>`matches`.as("matches"),
 			})
-			.from(entriesOn(logs, walk, page, filters))
+			.from(isFiltered ? entriesMatching(logs, walk, page, filters) : entriesOf(logs, walk, page))
 			.orderBy(sql`position desc, number desc`)
 			.limit(page.limit + 1 + skip),
 		db

@@ -799,6 +799,39 @@ describe("the log", () => {
 		expect((await tenant.at("GET", "/999999999/logs")).status).toBe(404);
 	});
 
+	test("of one job with many entries costs by the entries of the page, not of the job", async () => {
+		const tenant = await home();
+		const { id } = await tenant.make();
+		await db.delete(pluginLogs).where(eq(pluginLogs.plugin_config_id, id));
+		const n = 270;
+		const entries = Array.from({ length: n }, (_, i) => [
+			1_767_225_600_000,
+			"LOG",
+			`${n - i}`,
+			"CONSOLE",
+		]);
+		await db.insert(pluginLogs).values({
+			...{ plugin_config_id: id, position: 1_767_225_600_000, total: n },
+			...{ id: "01900000-0000-7000-8000-000000000000", entries: JSON.stringify(entries) },
+		});
+		const messages: string[] = [];
+		const reads: number[] = [];
+		let path: string | null = `/api/projects/${tenant.project}/plugin_configs/${id}/logs?limit=20`;
+		while (path) {
+			const response = await tenant.ask("GET", path);
+			reads.push(cost(response).read);
+			for (const { message } of response.body.results) messages.push(message);
+			path = response.body.next;
+		}
+		expect(messages).toEqual(Array.from({ length: n }, (_, i) => `${n - i}`));
+		expect(Math.max(...reads)).toBeLessThan(4 * 20);
+		const skipping = await tenant.at("GET", `/${id}/logs?limit=20&offset=255`);
+		expect(skipping.body).toMatchObject({ count: n, next: null });
+		expect(skipping.body.results.map(({ message }: { message: string }) => message)).toEqual(
+			messages.slice(255),
+		);
+	});
+
 	test("costs the same per page however long it is, also when paging through", async () => {
 		const tenant = await home();
 		const [short, long] = [(await tenant.make()).id, (await tenant.make()).id];
