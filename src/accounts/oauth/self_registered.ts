@@ -9,7 +9,7 @@ import { jsonOf } from "../../lib/json.ts";
 import { shorten } from "../../lib/shorten.ts";
 import { appName } from "./app_name.ts";
 import { OauthError } from "./errors.ts";
-import { redirectUris } from "./redirect_uris.ts";
+import { isRedirectUri, redirectUris } from "./redirect_uris.ts";
 
 /*
  * Apps that register themselves (RFC 7591). Nothing is stored: the client id is what the app said,
@@ -35,10 +35,12 @@ const Metadata = z.object({
 /** What a client id has in it. */
 const Sealed = Metadata.extend({ expires_at: z.number() });
 
-/** Returns the error for redirect URIs none of which can be accepted. */
+/** Returns the error for redirect URIs none of which can be used, or that are too long together. */
 function badUris(given: unknown) {
-	const [first] = Array.isArray(given) ? given : [];
-	const named = typeof first === "string" ? ` One is ${shorten(first, 100)}.` : "";
+	const uris: unknown[] = Array.isArray(given) ? given : [];
+	const wrong = uris.find((uri) => typeof uri === "string" && !isRedirectUri(uri));
+	const named =
+		wrong === undefined ? "" : ` This one can't be used: ${shorten(String(wrong), 100)}`;
 	return new OauthError(
 		"invalid_redirect_uri",
 		`The redirect_uris must have an https URL, a URL of the person's computer or one with the app's own scheme, and at most ${MAX_URIS_BYTES} bytes together.${named}`,

@@ -100,7 +100,7 @@ test("wrong metadata has the errors of the protocol, and other metadata is ignor
 	expect((await post(`"${"x".repeat(2 ** 20)}"`)).status).toBe(413);
 	const named = await post(JSON.stringify({ redirect_uris: ["javascript:alert(“1”)"] }));
 	const { error_description } = await named.json<{ error_description: string }>();
-	expect(error_description).toContain("One is javascript:alert(?1?).");
+	expect(error_description).toContain("This one can't be used: javascript:alert(?1?)");
 });
 
 const LOOPBACK = "http://localhost:33418/callback";
