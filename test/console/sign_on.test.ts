@@ -5,7 +5,8 @@ import { problemOf } from "../../packages/console/src/pages/sign_in/problems.ts"
 import { CLIENT } from "../../scripts/provider/oidc.ts";
 import { PROBLEMS } from "../../src/accounts/sso/problems.ts";
 import { newPair } from "../support/saml.ts";
-import { checkLooks, inBrowser, newMember, newOrganization } from "./support/browser.ts";
+import { codeOf } from "../support/totp.ts";
+import { checkLooks, clientOf, inBrowser, newMember, newOrganization } from "./support/browser.ts";
 
 const button = (page: Page, name: string) => page.getByRole("button", { name });
 
@@ -122,6 +123,64 @@ inBrowser("single sign-on", (open) => {
 		const dialog = page.getByRole("dialog");
 		await dialog.getByText(`ada@${domain}`).first().waitFor();
 		await checkLooks(page, "sign-on-other");
+	});
+
+	/** A domain that requires its provider, which only its owner has signed in through. */
+	async function enforced(named: boolean) {
+		const provider = inject("console").provider;
+		const { at, domain, id, organization, path } = await withProvider(provider);
+		const email = `grace@${domain}`;
+		const key = await newMember(organization.id, 15, email, { isMailed: true });
+		const client = clientOf(key);
+		const { secret } = await client.twoFactor.begin({ user: "@me" }, {});
+		await client.twoFactor.confirm({ user: "@me" }, { code: await codeOf(secret) });
+		const page = await open(`${path}/domains/${id}`, { key });
+		await button(page, "Test OpenID Connect").click();
+		await signInAt(page, email);
+		await page.getByRole("heading", { name: "The sign-in works" }).waitFor();
+		const { uuid } = await client.users.get({ user: "@me" });
+		await client.domains.update(
+			{ ...at, id },
+			{ sso_enforcement: "oidc", ...(named && { break_glass: [uuid] }) },
+		);
+		return { domain };
+	}
+
+	/** Goes to a provider that can't be reached, and comes back. */
+	async function goAndComeBack(page: Page) {
+		await page.route("**/sso/**", (route) => route.abort());
+		const gone = page.waitForEvent("requestfailed");
+		await button(page, "Continue").click();
+		await gone;
+		await page.goBack({ waitUntil: "commit" });
+		await page.getByRole("link", { name: "Continue with your organization" }).waitFor();
+		expect(page.url()).toBe(`${inject("console").url}/console/sign_in`);
+	}
+
+	test("the sign-in page offers a mail to any address of a domain that has named people, before its provider and after it failed", async () => {
+		const { domain } = await enforced(true);
+		const page = await open("/console/sign_in", { key: "" });
+		const mail = button(page, "Send a link by mail");
+		await page.getByLabel("Email address").fill(`nobody@${domain}`);
+		await mail.waitFor();
+		await checkLooks(page, "sign-on-break-glass");
+		await page.getByLabel("Email address").fill("nobody@example.org");
+		await mail.waitFor({ state: "detached" });
+		await page.getByLabel("Email address").fill(`nobody@${domain}`);
+		await goAndComeBack(page);
+		await mail.click();
+		await page.getByText("Check your mail.").waitFor();
+	});
+
+	test("the sign-in page offers no mail for a domain that has named nobody, and Back leads to it", async () => {
+		const { domain } = await enforced(false);
+		const page = await open("/console/sign_in", { key: "" });
+		await page.getByLabel("Email address").fill(`nobody@${domain}`);
+		await goAndComeBack(page);
+		expect(await button(page, "Send a link by mail").count()).toBe(0);
+		await button(page, "Use another address").click();
+		await page.reload();
+		await page.getByLabel("Email address").waitFor();
 	});
 
 	test("the sign-in page says why a sign-in through a provider failed", async () => {

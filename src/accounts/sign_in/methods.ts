@@ -34,12 +34,16 @@ export async function methodsOf(
 		method,
 		path: `${pathOf(connectionOf(domain?.id ?? "", method))}/start${query}`,
 	});
-	const enforced = domain?.sso_enforcement ?? "";
-	if (enforced) return { is_enforced: true, methods: [way(enforced)] };
+	const mail = hasMail(c.env) ? [{ method: "mail", path: null }] : [];
+	if (domain?.sso_enforcement) {
+		const { sso_enforcement, break_glass } = domain;
+		const methods = [way(sso_enforcement), ...(break_glass.length > 0 ? mail : [])];
+		return { is_enforced: true, methods };
+	}
 	const methods = [
 		...(domain && hasOidc(domain) ? [way("oidc")] : []),
 		...(domain && hasSaml(domain) ? [way("saml")] : []),
-		...(hasMail(c.env) ? [{ method: "mail", path: null }] : []),
+		...mail,
 		...providers(c.env).map(way),
 	];
 	return { is_enforced: false, methods };

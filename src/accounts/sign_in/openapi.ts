@@ -143,7 +143,8 @@ describe(methods, {
 });
 
 describe(SignInMethods, {
-	is_enforced: "Whether the domain of the address requires its only method.",
+	is_enforced:
+		"Whether the domain of the address requires the first method. Then, `mail` follows only if the owners have named people who can sign in without the provider, and works only for these.",
 	methods: [
 		"The methods, best first.",
 		{

@@ -53,6 +53,19 @@ describe("the methods for an address", () => {
 		});
 	});
 
+	test("have a mail after a required provider only if the domain has named people for when it fails", async () => {
+		const { domain, owner, set } = await withDomain({ ...OIDC, sso_enforcement: "oidc" });
+		const namesOf = async (name: string, overrides = {}) => {
+			const { body } = await methods(`${name}@${domain}`, overrides);
+			return [body.is_enforced, ...body.methods.map(({ method }: { method: string }) => method)];
+		};
+		expect(await namesOf("ada")).toEqual([true, "oidc"]);
+		await set({ break_glass: [owner.id] });
+		for (const name of ["ada", "nobody"])
+			expect(await namesOf(name)).toEqual([true, "oidc", "mail"]);
+		expect(await namesOf("ada", { MAIL_FROM: "" })).toEqual([true, "oidc"]);
+	});
+
 	test("are those of its domain in any case, also of an internationalized one with a dot", async () => {
 		const domain = `${v7()}.xn--p1ai`;
 		const { domain_id } = await withDomain({ ...OIDC, domain, sso_enforcement: "oidc" });
