@@ -149,9 +149,8 @@ inBrowser("single sign-on", (open) => {
 	/** Goes to a provider that can't be reached, and comes back. */
 	async function goAndComeBack(page: Page) {
 		await page.route("**/sso/**", (route) => route.abort());
-		const gone = page.waitForEvent("requestfailed");
 		await button(page, "Continue").click();
-		await gone;
+		await page.waitForURL("chrome-error://**", { waitUntil: "commit", timeout: 30_000 });
 		await page.goBack({ waitUntil: "commit" });
 		await page.getByRole("link", { name: "Continue with your organization" }).waitFor();
 		expect(page.url()).toBe(`${inject("console").url}/console/sign_in`);
@@ -248,6 +247,24 @@ inBrowser("single sign-on", (open) => {
 		expect(await textIn("Certificate of the provider")).toContain("BEGIN CERTIFICATE");
 		expect(await metadata.inputValue()).toBe("");
 		await checkLooks(page, "sign-on-metadata");
+	});
+
+	test("an admin unlinks the account of a member at the provider", async () => {
+		const { client, at, domain, id, path } = await withProvider(inject("console").provider);
+		await client.domains.update({ ...at, id }, { jit_provisioning_enabled: true });
+		const ada = await open("/console/sign_in", { key: "" });
+		await ada.evaluate(`location.assign("/sso/oidc/${id}/start")`);
+		await signInAt(ada, `ada@${domain}`);
+		await ada.waitForURL(`**${path}*`);
+		const page = await open(`${path}/members`);
+		await button(page, "Actions for Ada Example").click();
+		await button(page, "Sign-in accounts of Ada Example").click();
+		const dialog = page.getByRole("dialog");
+		await dialog.getByText(`ada@${domain}`).waitFor();
+		await checkLooks(page, "sign-on-accounts");
+		await button(page, "Unlink OpenID Connect").click();
+		await page.getByRole("button", { name: "Unlink", exact: true }).click();
+		await dialog.getByText("None.").waitFor();
 	});
 
 	test("the account lists linked sign-ins", async () => {

@@ -8,6 +8,8 @@ import { assertThat } from "../../../db/assertion.ts";
 import { changes as changesOf } from "../../../db/changes.ts";
 import { MEMBER, OWNER } from "../../../db/levels.ts";
 import type { Entry } from "../../../db/record.ts";
+import { domains } from "../../../db/schema/domains.ts";
+import { identities } from "../../../db/schema/identities.ts";
 import { members } from "../../../db/schema/members.ts";
 import { type ScimNames, scimGroupMembers, scimUsers } from "../../../db/schema/scim.ts";
 import { isPerson, users } from "../../../db/schema/users.ts";
@@ -15,6 +17,8 @@ import type { App } from "../../../env.ts";
 import { orNotFound } from "../../../http/errors.ts";
 import { normalizeAddress } from "../../../http/fields.ts";
 import { ScimError } from "../../../http/scim_errors.ts";
+import { evictSessions, isThrough, selectLinks, unlinking } from "../../identities/links.ts";
+import { identityUnlinked, mailChange, providerOfDomain } from "../../users/mails.ts";
 import * as people from "../people.ts";
 import type { Directory } from "./directory.ts";
 import {
@@ -139,9 +143,15 @@ type Found = {
 	state: people.State;
 	/** The keys that end if the membership does. */
 	keys: Awaited<ReturnType<typeof people.selectEndingKeys>>;
+	/** What signs the user in through the domain. */
+	links: Awaited<ReturnType<typeof selectLinks>>;
 	/** Whether an account has the address that the request names. */
 	isTaken: boolean;
 };
+
+/** SQL condition on `identities`: an account at the provider with which one of these users signs in. */
+const isLink = ({ domain_id }: Directory, ids: SQL) =>
+	and(sql`${identities.user_id} in (${ids})`, isThrough(eq(domains.id, domain_id)));
 
 /**
  * Reads a user.
@@ -150,10 +160,11 @@ type Found = {
  */
 async function read(directory: Directory, where: SQL, address: string, isShown = sql`true`) {
 	const ids = sql`select ${users.id} from ${users} where ${where}`;
-	const [[row], state, keys, holders] = await directory.read(
+	const [[row], state, keys, links, holders] = await directory.read(
 		select(directory).where(and(where, isPerson, isShown)),
 		people.selectState(directory, ids),
 		people.selectEndingKeys(directory, ids),
+		selectLinks(directory.db, isLink(directory, ids)),
 		directory.db.select({ id: users.id }).from(users).where(eq(users.email, address)),
 	);
 	return (
@@ -161,6 +172,7 @@ async function read(directory: Directory, where: SQL, address: string, isShown =
 			row,
 			state: people.toState(directory, ids, state),
 			keys,
+			links,
 			isTaken: holders.length > 0,
 		}
 	);
@@ -239,7 +251,7 @@ export async function patch(c: Context<App>, uuid: string, value: Record<string,
 	});
 }
 
-/** Ends the membership, and forgets what SCIM has stored. */
+/** Ends the membership, forgets what SCIM has stored, and unlinks the account at the provider. */
 export const remove = (c: Context<App>, uuid: string) =>
 	untilWritten(async () => {
 		const { directory } = c.var;
@@ -256,9 +268,11 @@ export const remove = (c: Context<App>, uuid: string) =>
 			before: true,
 			after: null,
 		};
+		const unlinked = unlinking(db, isLink(directory, sql`${row.user_id}`), found.links);
 		await directory.write({
-			checks: state.checks,
+			checks: [...state.checks, ...unlinked.checks],
 			changes: [
+				...unlinked.changes,
 				...plan.changes,
 				...ending.changes,
 				db.delete(scimUsers).where(isForgotten(scimUsers)),
@@ -268,9 +282,14 @@ export const remove = (c: Context<App>, uuid: string) =>
 				...plan.entries,
 				...(plan.entries.length === 0 ? entriesOf(state, row, [forgotten]) : []),
 				...ending.entries,
+				...unlinked.entries,
 			],
 		});
 		await ending.forget();
+		await evictSessions(directory.env, found.links);
+		const who = providerOfDomain(directory.provider.domain);
+		for (const link of found.links)
+			directory.later(mailChange(directory.env, row.user_id, identityUnlinked(link, who), null));
 	});
 
 /** Creates an account with a membership. */

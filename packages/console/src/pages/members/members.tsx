@@ -12,6 +12,7 @@ import { RowMenu } from "../../ui/row_menu.tsx";
 import { buttons, type Column, Table } from "../../ui/table.tsx";
 import { Badge, LEVELS, levelName, nameOf, Person, Time } from "../../ui/values.tsx";
 import { LevelChoice, levelIn, People } from "./parts.tsx";
+import { SignInAccounts } from "./sign_in_accounts.tsx";
 
 const isMe = ({ user }: Member) => user.uuid === me.value?.uuid;
 
@@ -27,7 +28,11 @@ const personOf = ({ user }: Member) => nameOf(user);
 const REMOVAL =
 	"immediately loses access to the organization and all its projects. Their API keys no longer work in it, and invites that they sent stop working.";
 
-type Changes = { onChange: (members: Member[]) => void; reload: () => void };
+type Changes = {
+	onChange: (members: Member[]) => void;
+	onAccounts: (member: Member) => void;
+	reload: () => void;
+};
 
 /** Returns what the user may do with members, and the removal of some. */
 function useRights(reload: () => void) {
@@ -62,7 +67,7 @@ function useRights(reload: () => void) {
 	};
 }
 
-function Actions({ member, onChange, reload }: Changes & { member: Member }) {
+function Actions({ member, onChange, onAccounts, reload }: Changes & { member: Member }) {
 	const { mayChange, mayRemove, remove } = useRights(reload);
 	const leave = useLeave();
 	const name = personOf(member);
@@ -72,6 +77,11 @@ function Actions({ member, onChange, reload }: Changes & { member: Member }) {
 			<PlainButton aria-label={`Change level of ${name}`} onPress={() => onChange([member])}>
 				Change level
 			</PlainButton>
+			{member.has_social_auth && (
+				<PlainButton aria-label={`Sign-in accounts of ${name}`} onPress={() => onAccounts(member)}>
+					Sign-in accounts
+				</PlainButton>
+			)}
 			{mayRemove(member) && (
 				<PlainButton aria-label={`Remove ${name}`} onPress={() => remove([member])}>
 					Remove
@@ -103,6 +113,7 @@ export default function Members() {
 		is_2fa_enabled: is_2fa_enabled ? is_2fa_enabled === "true" : undefined,
 	};
 	const [changing, setChanging] = useState<Member[]>();
+	const [shown, setShown] = useState<Member>();
 	const list = useList(
 		(page, signal) => api.members.list({ ...at, ...page, ...filters }, { signal }),
 		[at.organization, ...Object.values(filters)],
@@ -134,7 +145,7 @@ export default function Members() {
 			<Table
 				list={list}
 				label="Members"
-				columns={columnsOf({ onChange: setChanging, reload: list.reload })}
+				columns={columnsOf({ onChange: setChanging, onAccounts: setShown, reload: list.reload })}
 				notFound="No member matches the search and the filters."
 				choosing={
 					isAdmin
@@ -153,6 +164,15 @@ export default function Members() {
 						: undefined
 				}
 			/>
+			{shown && (
+				<SignInAccounts
+					user={shown.user}
+					onClose={() => {
+						setShown(undefined);
+						list.reload();
+					}}
+				/>
+			)}
 			{changing && (
 				<ChangeLevel
 					members={changing}
