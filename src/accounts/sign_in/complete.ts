@@ -15,11 +15,11 @@ import {
 	prove,
 } from "../two_factor/proof.ts";
 import { newRecoveryCodes, rowsOf } from "../two_factor/recovery_codes.ts";
-import { factorEnabled, mailChange } from "../users/mails.ts";
+import { factorEnabled, keysRevoked, mailChange } from "../users/mails.ts";
 import { tellOwners } from "./break_glass.ts";
 import { setKey } from "./cookie.ts";
 import { findSignIn, type SignIn } from "./find.ts";
-import { chooseRemoved, setsUpFactor, signingIn } from "./session.ts";
+import { chooseRemoved, chooseRevoked, setsUpFactor, signingIn } from "./session.ts";
 import type { complete as Body, SignedIn } from "./shape.ts";
 
 /**
@@ -81,6 +81,9 @@ async function write(
 	const { broken_glass: domain_id, method } = signIn.link;
 	if (domain_id)
 		c.executionCtx.waitUntil(tellOwners(c.env, user, { domain_id, method, address: addressOf(c) }));
+	const revoked = chooseRevoked(signIn).map(({ label }) => label);
+	if (revoked.length > 0)
+		c.executionCtx.waitUntil(mailChange(c.env, user.id, keysRevoked(revoked), addressOf(c)));
 	if (recovery_codes)
 		c.executionCtx.waitUntil(mailChange(c.env, user.id, factorEnabled, addressOf(c)));
 	setKey(c, value, row.max_minutes * 60);

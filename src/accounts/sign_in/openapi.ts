@@ -122,6 +122,8 @@ describe(link, { token: TOKEN });
 describe(SignInPreview, {
 	email: "The address of the user.",
 	organization_name: "The name of the user's current organization; null if there is none.",
+	loses_keys:
+		"Whether signing in revokes API keys of the user, for example the one from accepting an invite, because nobody has proved the email address before.",
 });
 
 describe(complete, { token: TOKEN }, OptionalProof);

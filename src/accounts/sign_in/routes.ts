@@ -38,9 +38,8 @@ export default router()
 		},
 	)
 	.post("/preview", ok(shape.SignInPreview), body(shape.link, nothing), async (c) => {
-		const { findSignIn } = await import("./find.ts");
-		const { user, link } = await findSignIn(c, c.req.valid("json").token);
-		return c.json({ email: user.email, organization_name: link.organization_name });
+		const { preview } = await import("./preview.ts");
+		return c.json(await preview(c, c.req.valid("json").token));
 	})
 	.post("/two_factor", ok(TwoFactorSetup), body(shape.link, nothing), async (c) => {
 		const { setUp } = await import("./set_up.ts");

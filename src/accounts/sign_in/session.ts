@@ -57,6 +57,13 @@ export function chooseRemoved(signIn: SignIn, proof: Proof | undefined): Key[] {
 	return [...sessions.filter(isOver), ...current.slice(0, tooMany)];
 }
 
+/**
+ * Returns the API keys that are revoked when the user signs in: those that were created before the
+ * email address was verified.
+ */
+export const chooseRevoked = ({ keys, user }: Pick<SignIn, "keys" | "user">): Key[] =>
+	user.is_email_verified ? [] : keys.filter(({ session }) => session === null);
+
 /** Returns the session that the browser had before, unless it is one of `removed`. */
 const otherReplaced = ({ replaced }: SignIn, removed: Key[]) =>
 	replaced && !removed.some(({ id }) => id === replaced.id) ? replaced : undefined;

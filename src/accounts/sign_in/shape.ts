@@ -34,9 +34,13 @@ export const passkey = z.object({ passkey: PasskeyAssertion });
 /** A token that completes signing in, as one in a link does. */
 export const SignInToken = z.object({ token: z.string() }).meta({ id: "SignInToken" });
 
-/** Who a link signs in, and their current organization. */
+/** Who a link signs in, their current organization, and whether signing in revokes keys. */
 export const SignInPreview = z
-	.object({ email: z.string(), organization_name: z.string().nullable() })
+	.object({
+		email: z.string(),
+		organization_name: z.string().nullable(),
+		loses_keys: z.boolean(),
+	})
 	.meta({ id: "SignInPreview" });
 
 /** The user who has signed in. The session is in a cookie. */

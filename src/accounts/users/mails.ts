@@ -91,6 +91,13 @@ export const keyChanged = (
 	text: unlinked`The key "${label}" ${mayDo(scopes)}.`,
 });
 
+/** The first sign-in has proved the address. */
+export const keysRevoked = (labels: string[]): Change => ({
+	kind: "key",
+	subject: unlinked`API keys of your Tenantry account were revoked`,
+	text: unlinked`You have signed in, which has proved your email address. These API keys were created before, for example by accepting an invite, so they may have belonged to somebody else, and no longer work: ${labels.join(", ")}. Create new ones if you need them.`,
+});
+
 type App = { name: string; host: string | null; organization: string | null };
 
 /** An app got access that can change something. */

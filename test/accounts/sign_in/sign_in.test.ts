@@ -519,7 +519,10 @@ describe("a session", () => {
 		const preview = () => call("POST", "/api/sign_in/preview", { body: { token } });
 		for (let i = 0; i < 2; i++) {
 			const response = await preview();
-			expect(response.body).toEqual({ email: owner.email, organization_name: "North Ltd" });
+			expect(response.body).toEqual({
+				...{ email: owner.email, organization_name: "North Ltd" },
+				loses_keys: false,
+			});
 			expect(cost(response)).toMatchObject({ trips: 1, written: 0 });
 		}
 		expect((await complete({ token })).status).toBe(200);

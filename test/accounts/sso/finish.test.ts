@@ -5,9 +5,10 @@ import { describe, expect, test } from "vitest";
 import { identities } from "../../../src/db/schema/identities.ts";
 import { members } from "../../../src/db/schema/members.ts";
 import { users } from "../../../src/db/schema/users.ts";
-import { exhaust } from "../../support/time.ts";
+import { outbox } from "../../support/mail.ts";
+import { eventually, exhaust } from "../../support/time.ts";
 import { codeOf } from "../../support/totp.ts";
-import { call, db, racing, world } from "../../support/world.ts";
+import { call, db, keyFor, racing, world } from "../../support/world.ts";
 import { complete, enforce, linksOf, rejected, withFactor } from "../sign_in/support.ts";
 import {
 	entriesOf,
@@ -93,6 +94,29 @@ describe("the first sign-in", () => {
 		expect(await identitiesOf(user)).toHaveLength(1);
 		expect(await linksOf({ id: user?.id ?? 0 })).toHaveLength(20);
 		expect(await entriesOf(home)).toHaveLength(3);
+	});
+
+	test("says before that it revokes keys from before, and names them in a mail", async () => {
+		const home = await withDomain();
+		const user = await home.colleague();
+		await db.update(users).set({ is_email_verified: false }).where(eq(users.id, user.id));
+		await keyFor(user.id, { label: "From an invite" });
+		const first = await finish(home, who(home));
+		const link = "token" in first ? String(first.token) : "";
+		const preview = async () =>
+			(await call("POST", "/api/sign_in/preview", { body: { token: link } })).body.loses_keys;
+		expect(await preview()).toBe(true);
+		const mails = outbox();
+		expect((await complete({ token: link }, { env: mails.env })).status).toBe(200);
+		await eventually(async () =>
+			expect(mails.sent).toMatchObject([
+				{
+					to: user.email,
+					subject: "API keys of your Tenantry account were revoked",
+					text: expect.stringContaining("From an invite"),
+				},
+			]),
+		);
 	});
 
 	test("creates nobody without just-in-time provisioning", async () => {

@@ -18,9 +18,11 @@ const codeOf = (error: unknown) => (error instanceof TenantryError ? error.code 
 
 const StepForm = ({
 	step,
+	losesKeys,
 	onSubmit,
 }: {
 	step: Step;
+	losesKeys: boolean;
 	onSubmit: (proof?: Proof) => Promise<void>;
 }) => (
 	<>
@@ -47,6 +49,12 @@ const StepForm = ({
 		{step.kind === "link" && (
 			<Form key="link" action="Sign in" onSubmit={() => onSubmit()}>
 				<p>To continue, click Sign in. This works once.</p>
+				{losesKeys && (
+					<p role="status">
+						Signing in proves your email address, and revokes the API keys that were created before,
+						such as the one that you got with an invite. Create new ones afterwards.
+					</p>
+				)}
 			</Form>
 		)}
 	</>
@@ -85,6 +93,7 @@ export function Link({
 	const [step, setStep] = useState<Step>({
 		kind: isPasskey || isVouched(token) ? "direct" : "link",
 	});
+	const [losesKeys, setLosesKeys] = useState(false);
 	const [codes, setCodes] = useState<string[]>();
 	const view = useRef<HTMLDivElement>(null);
 	useEffect(() => view.current?.querySelector("input")?.focus(), [step]);
@@ -127,14 +136,24 @@ export function Link({
 		throw error;
 	}
 
+	/** Signs in, unless it takes a click. The user must know that keys are lost before that. */
+	async function begin() {
+		const preview = await api.signIn.preview({ token }).catch(() => undefined);
+		const loses = preview?.loses_keys ?? false;
+		setLosesKeys(loses);
+		if (step.kind !== "direct") return;
+		if (loses) setStep({ kind: "link" });
+		else await complete().catch(askAgain);
+	}
+
 	useEffect(() => {
-		if (step.kind === "direct") attempt(() => complete().catch(askAgain));
+		attempt(begin);
 	}, []);
 
 	if (codes) return <RecoveryCodes codes={codes} action="I have saved them" onDone={show} />;
 	return (
 		<div ref={view}>
-			<StepForm step={step} onSubmit={complete} />
+			<StepForm step={step} losesKeys={losesKeys} onSubmit={complete} />
 			<p class="sign-in-other">
 				<button type="button" class="link" onClick={() => onOther()}>
 					Sign in another way
