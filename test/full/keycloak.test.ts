@@ -2,12 +2,16 @@
 import { beforeAll, describe, expect, test } from "vitest";
 import { problemOf } from "../../packages/console/src/pages/sign_in/problems.ts";
 import { clientOf, cookieOf, inBrowser } from "../console/support/browser.ts";
+import { linkTo } from "../console/support/people.ts";
 import { type Keycloak, missingKeycloak, startKeycloak } from "../support/keycloak.ts";
+import { codeOf } from "../support/totp.ts";
 import { followOpenId, followSaml } from "./support/guide.ts";
 import {
+	addFactor,
 	addKey,
 	arrive,
 	authenticate,
+	button,
 	enter,
 	enterSettings,
 	expectWorks,
@@ -100,6 +104,22 @@ describe.skipIf(missing)(`with Keycloak${missing}`, () => {
 				expect(await home.member(ada.email)).toMatchObject({ id: member?.id });
 			});
 
+			test("asks before it replaces the session of another account", async () => {
+				const home = await connected(way);
+				const [ada, grace] = [await home.add("ada"), await home.add("grace")];
+				const page = await open("/console/sign_in", { key: "" });
+				await signIn(page, ada);
+				await arrive(page, home);
+				await page.context().clearCookies({ domain: new URL(keycloak.url).hostname });
+				// The sign-in page leads to the console as long as somebody is signed in.
+				await page.evaluate(`location.assign("/sso/${way.method}/${home.at.id}/start")`);
+				await authenticate(page, grace.username);
+				const dialog = page.getByRole("dialog");
+				await dialog.getByText(grace.email).first().waitFor();
+				const me = await clientOf(await cookieOf(page)).users.get({ user: "@me" });
+				expect(me.email).toBe(ada.email);
+			});
+
 			test("ends two sign-ins that were started in one browser", async () => {
 				const home = await connected(way);
 				const ada = await home.add("ada");
@@ -177,6 +197,35 @@ describe.skipIf(missing)(`with Keycloak${missing}`, () => {
 			await key.setPriority(1);
 			await goToProvider(page, ada.email);
 			await arrive(page, home);
+		});
+	});
+
+	// The last test, because it stops Keycloak.
+	inBrowser("while Keycloak is stopped", (open) => {
+		test("named people still sign in, by mail and with a second factor", async () => {
+			const homes = [];
+			for (const way of WAYS) {
+				const home = await connected(way);
+				const grace = await home.addAdmin("grace");
+				const page = await open("/console", { key: grace.key });
+				await testConnection(page, home, way);
+				await authenticate(page, grace.username);
+				await expectWorks(page);
+				const secret = await addFactor(grace);
+				await grace.client.domains.update(home.at, { sso_enforcement: way.method });
+				await home.save({ break_glass: [grace.uuid] });
+				homes.push({ home, grace, secret });
+			}
+			await keycloak.stop();
+			for (const { home, grace, secret } of homes) {
+				const page = await open("/console", { key: "" });
+				await clientOf().signIn.request({ email: grace.email });
+				await page.goto(await linkTo(grace.email));
+				await button(page, "Sign in").click();
+				await page.getByRole("textbox", { name: "Code" }).fill(await codeOf(secret));
+				await button(page, "Sign in").click();
+				await arrive(page, home);
+			}
 		});
 	});
 });

@@ -1,10 +1,12 @@
 /** Organizations whose people sign in with a realm of Keycloak. */
 import { randomUUID } from "node:crypto";
 import type { Locator, Page } from "playwright-core";
+import type { Tenantry } from "tenantry-client";
 import { expect, inject } from "vitest";
 import { clientOf, newMember, newOrganization, type Open } from "../../console/support/browser.ts";
 import { linkTo } from "../../console/support/people.ts";
 import type { Keycloak } from "../../support/keycloak.ts";
+import { codeOf } from "../../support/totp.ts";
 
 const PASSWORD = "password-of-somebody";
 
@@ -49,7 +51,8 @@ export async function newHome({ url, admin }: Keycloak) {
 			const person = await add(username, more);
 			const isMailed = true;
 			const key = await newMember(home.organization.id, 8, person.email, { isMailed });
-			return { ...person, key, client: clientOf(key) };
+			const client = clientOf(key);
+			return { ...person, key, client, uuid: (await client.users.get({ user: "@me" })).uuid };
 		},
 		/** The member with the address; undefined if there is none. */
 		member: async (email: string) =>
@@ -69,7 +72,7 @@ async function certificatesOf({ realm }: Home) {
 }
 
 /** A way to connect a realm, which does at Keycloak what its console does in the guide. */
-export type Way = { name: string; method: string; connect: (home: Home) => Promise<void> };
+export type Way = { name: string; method: "oidc" | "saml"; connect: (home: Home) => Promise<void> };
 
 export const OPENID: Way = {
 	name: "OpenID Connect",
@@ -160,6 +163,13 @@ export async function addKey(home: Home, priority: number) {
 			await home.realm("PUT", `/components/${id}`, component);
 		},
 	};
+}
+
+/** Gives somebody an authenticator app. Returns its secret. */
+export async function addFactor({ client }: { client: Tenantry }) {
+	const { secret } = await client.twoFactor.begin({ user: "@me" });
+	await client.twoFactor.confirm({ user: "@me" }, { code: await codeOf(secret, -1) });
+	return secret;
 }
 
 /** A member who is signed in by mail, and has an account in the realm. */
