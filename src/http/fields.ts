@@ -103,8 +103,6 @@ export const name = (max: number) =>
 			if (INVISIBLE.test(value)) issues.push(issue(value, "blank", "This field may not be blank."));
 		});
 
-const NOT_SHOWN = new RegExp(NOT_IN_ONE_LINE, "gu");
-
 /**
  * A name for display that an app or a service of others has chosen. It is never an error: what `text`
  * rejects is removed, and the rest is shortened.
@@ -115,7 +113,7 @@ export const displayName = (max: number, replacement: string) =>
 		.unknown()
 		.optional()
 		.transform((value) => {
-			const shown = typeof value === "string" ? value.replaceAll(NOT_SHOWN, "").trim() : "";
+			const shown = typeof value === "string" ? value.split(NOT_IN_ONE_LINE).join("").trim() : "";
 			if (shown === "" || INVISIBLE.test(shown)) return replacement;
 			return shorten(shown.toWellFormed(), max);
 		});
