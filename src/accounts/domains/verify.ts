@@ -2,7 +2,7 @@ import { resolve } from "../../outbound/dns/resolve.ts";
 
 /** Whether a record is the challenge, with or without white space and quotes around it. */
 const isChallenge = (text: string, challenge: string) =>
-	text.includes(challenge) && !/[^\s"'“”]/.test(text.replace(challenge, ""));
+	text.includes(challenge) && !/[^\s"'\u201c\u201d]/.test(text.replace(challenge, ""));
 
 /**
  * Looks up the challenge in the TXT records of `_tenantry-challenge.<domain>`.

@@ -149,7 +149,7 @@ export function compose(
 	const n = events.length;
 	const listed = events.slice(0, MAX_LISTED).map((event) => {
 		const name = event.name ? unlinked`${event.name}: ` : "";
-		return unlinked`${trusted(event.created_at)} – ${name}${line(event)}\n${trusted(link(path(event, organization.id)))}`;
+		return unlinked`${trusted(`${event.created_at} – `)}${name}${line(event)}\n${trusted(link(path(event, organization.id)))}`;
 	});
 	const others = n - listed.length;
 	const rest = isMore
