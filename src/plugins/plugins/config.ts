@@ -13,7 +13,7 @@ export const configCipher = (env: Env, { uuid }: { uuid: string }) =>
 const fieldOf = (key: string) => `config.${key}`;
 
 const Field = z.object({
-	key: z.string(),
+	key: z.union([z.string(), z.number().transform(String)]),
 	type: z.string().catch("string"),
 	required: z.coerce.boolean().default(false),
 	secret: z.coerce.boolean().default(false),
@@ -27,7 +27,7 @@ const TYPES = ["string", "choice", "json", "attachment"];
 export function fieldsOf(schema: unknown[] | Config): Field[] {
 	const entries = Array.isArray(schema)
 		? schema
-		: Object.entries(schema).map(([key, field]) => ({ key, ...Object(field) }));
+		: Object.entries(schema).map(([key, field]) => ({ ...Object(field), key }));
 	return entries.flatMap((entry) => Field.safeParse(entry).data ?? []);
 }
 

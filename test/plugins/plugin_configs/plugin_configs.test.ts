@@ -300,11 +300,17 @@ describe("a config", () => {
 		const { make } = await home([
 			{ key: "token", type: 7, secret: 1, required: "yes", choices: "none" },
 			{ key: "other", secret: true, choices: [1, 2] },
+			{ key: 7, secret: true },
 		]);
-		const config = { token: "hunter22", other: "hunter22" };
-		expect(configOf(await make({ config }))).toEqual({
+		const config = { token: "hunter22", other: "hunter22", 7: "hunter22" };
+		expect(configOf(await make({ config }))).toEqual({ token: MASK, other: MASK, 7: MASK });
+	});
+
+	test("whose schema is a map masks by its keys, whatever its fields say", async () => {
+		const { make } = await home({ token: { key: "other", secret: true } });
+		expect(configOf(await make({ config: { token: "hunter22", other: "shown" } }))).toEqual({
 			token: MASK,
-			other: MASK,
+			other: "shown",
 		});
 	});
 
