@@ -477,7 +477,7 @@ inBrowser("people", (open) => {
 		await save(theirs);
 		await note(theirs, "The sign-in settings are saved.");
 		await save(mine);
-		await mine.getByRole("row", { name: "Entity ID mine theirs" }).waitFor();
+		await mine.getByRole("row", { name: "Entity ID of the provider mine theirs" }).waitFor();
 		await checkLooks(mine, "people-conflict");
 		await button(mine, "Keep saved version").click();
 		await expect.poll(() => mine.getByLabel("Entity ID").inputValue()).toBe("theirs");
