@@ -181,7 +181,7 @@ test("wrangler d1 export writes a file from which wrangler d1 execute restores t
 
 test("a database of an earlier build is left as it is, with what to do about it", async () => {
 	const database = open(`${clone}/.wrangler/state`);
-	database.exec("update d1_migrations set name = '0000_tenants.sql'");
+	database.exec("update d1_migrations set name = '0000_tenants.sql' where id = 1");
 	database.close();
 	await expect(script("setup")).rejects.toMatchObject({
 		stderr: expect.stringContaining("set STATE_DIR to another folder, or delete"),
