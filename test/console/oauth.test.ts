@@ -80,6 +80,30 @@ inBrowser("allowing an app", (open) => {
 		expect(searchParams.get("error")).toBe("invalid_request");
 		expect(searchParams.get("state")).toBe("a&b");
 	});
+
+	test("opens no program without a click if the request is wrong", async () => {
+		const redirect_uri = "com.example.notes:/callback";
+		const { client_id } = await oauth.processDynamicClientRegistrationResponse(
+			await oauth.dynamicClientRegistrationRequest(
+				await discover(),
+				{ redirect_uris: [redirect_uri] },
+				insecure,
+			),
+		);
+		const page = await open(`/oauth/authorize?${new URLSearchParams({ client_id, redirect_uri })}`);
+		const opened: string[] = [];
+		const devtools = await page.context().newCDPSession(page);
+		await devtools.send("Page.enable");
+		devtools.on("Page.frameRequestedNavigation", ({ url }) => opened.push(url));
+		await page.reload();
+		const link = page.getByRole("link", { name: "Go back to the app" });
+		expect(await link.getAttribute("href")).toMatch(/^com\.example\.notes:\/callback\?error=/);
+		const clicked = "com.example.notes:/clicked";
+		await link.evaluate((element, href) => element.setAttribute("href", href), clicked);
+		await link.click();
+		await expect.poll(() => opened).toContain(clicked);
+		expect(opened).toEqual([clicked]);
+	});
 });
 
 /** What the command line gets that shows a code, and how it gets tokens. */

@@ -26,14 +26,21 @@ function requestIn(search: string) {
 
 type Request = NonNullable<ReturnType<typeof requestIn>>;
 
+/** Whether the browser may go to the app without a click, although its request is wrong. */
+function mayGoBack({ redirect_host, client_host, client_organization, cancel_url }: AppRequest) {
+	if (client_organization !== null) return true;
+	// A link to the service must not open a program that the browser lets only the service open.
+	if (redirect_host === null) return new URL(cancel_url).protocol === "http:";
+	return client_host !== null;
+}
+
 /**
  * Sends the error in a request to the app (RFC 6749, section 4.1.2.1). The browser goes to a website
- * by itself only if somebody vouches for the app: otherwise anybody could make a link to the service
- * lead to a page of theirs.
+ * by itself only if its owner or an organization is responsible for the app (RFC 9700, section
+ * 4.11.2).
  */
 function Wrong({ app }: { app: AppRequest }) {
-	const isTrusted =
-		app.redirect_host === null || app.client_host !== null || app.client_organization !== null;
+	const isTrusted = mayGoBack(app);
 	useEffect(() => {
 		if (isTrusted) location.replace(app.cancel_url);
 	}, []);
@@ -51,6 +58,7 @@ function Wrong({ app }: { app: AppRequest }) {
 /** Where the app continues. */
 function Continues({ host, redirect_uri }: { host: string | null; redirect_uri: string }) {
 	const { protocol } = new URL(redirect_uri);
+	const isServer = protocol === "http:" || protocol === "https:";
 	if (host !== null)
 		return (
 			<>
@@ -59,8 +67,8 @@ function Continues({ host, redirect_uri }: { host: string | null; redirect_uri: 
 		);
 	return (
 		<>
-			It continues in {protocol === "http:" ? "a" : "the"} program on this computer
-			{protocol !== "http:" && (
+			It continues in {isServer ? "a" : "the"} program on this computer
+			{!isServer && (
 				<>
 					{" "}
 					that opens <strong>{protocol}</strong> links
