@@ -80,6 +80,7 @@ export const isSelfRegistered = isSealed;
 export async function readSelfRegistered(env: Env, client_id: string) {
 	const text = await unseal(env, client_id, PLACE).catch(() => undefined);
 	if (text === undefined) return undefined;
-	const data = Sealed.parse(JSON.parse(text));
-	return data.expires_at > Date.now() ? data : undefined;
+	// An id from before a URI was reserved can have none left that can be used.
+	const { data } = Sealed.safeParse(JSON.parse(text));
+	return data && data.expires_at > Date.now() ? data : undefined;
 }

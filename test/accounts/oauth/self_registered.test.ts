@@ -77,6 +77,15 @@ test("an id that the service didn't give, or gave for something else, is no app"
 	expect(await preview({ key }, asked.parameters)).toMatchObject(rejected("redirect_uri"));
 });
 
+test("an id whose redirect URIs can no longer be used is no app", async () => {
+	const redirect_uri = "x-notes.example:/callback";
+	const registration = { client_name: "Notes", redirect_uris: [redirect_uri] };
+	const sealed = JSON.stringify({ ...registration, expires_at: Date.now() + DAY_MS });
+	const place = { table: "oauth_clients", row: "self-registered", field: "client_id" };
+	const asked = await request(await seal(env, sealed, place), { redirect_uri });
+	expect(await preview(await world(), asked.parameters)).toMatchObject(rejected("client_id"));
+});
+
 test("wrong metadata has the errors of the protocol, and other metadata is ignored", async () => {
 	for (const redirect_uris of [
 		undefined,
