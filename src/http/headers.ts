@@ -17,6 +17,7 @@ const EXPOSED_HEADERS = [
 	"Server-Timing",
 	"Sunset",
 	"Tenantry-Version",
+	"WWW-Authenticate",
 	"x-d1-bookmark",
 	"X-Request-Id",
 ];

@@ -135,6 +135,7 @@ test("scripts of other origins may send and read the headers", async () => {
 		"RateLimit-Policy",
 		"Tenantry-Version",
 		"Link",
+		"WWW-Authenticate",
 	])
 		expect(exposed).toContain(name);
 	expect(response.headers.get("vary")).toMatch(/Origin/);
