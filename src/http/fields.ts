@@ -114,8 +114,8 @@ export const displayName = (max: number, replacement: string) =>
 		.optional()
 		.transform((value) => {
 			const shown = typeof value === "string" ? value.split(NOT_IN_ONE_LINE).join("").trim() : "";
-			if (shown === "" || INVISIBLE.test(shown)) return replacement;
-			return shorten(shown.toWellFormed(), max);
+			const isBlank = shown === "" || INVISIBLE.test(shown);
+			return shorten(isBlank ? replacement : shown.toWellFormed(), max);
 		});
 
 /**

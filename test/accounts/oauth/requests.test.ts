@@ -3,6 +3,7 @@ import { eq } from "drizzle-orm";
 import { v7 } from "uuid";
 import { expect, test, vi } from "vitest";
 import { scopes } from "../../../src/access/scopes.ts";
+import { appName } from "../../../src/accounts/oauth/app_name.ts";
 import { organizations } from "../../../src/db/schema/organizations.ts";
 import { users } from "../../../src/db/schema/users.ts";
 import { forbidden } from "../../support/errors.ts";
@@ -205,6 +206,11 @@ test.each([
 	const { status, body } = await preview(await world(), parameters);
 	const name = "client_name" in fields ? new URL(client_id).host : "Notes";
 	expect([status, body.client_name]).toEqual([200, name]);
+});
+
+test("a long host in place of a name is shortened", () => {
+	const host = `${"notes.".repeat(20)}example`;
+	expect(appName(host).parse("")).toBe(`${host.slice(0, 40)}…`);
 });
 
 test("a long name is shortened, and one that hides text shown without that", async () => {
