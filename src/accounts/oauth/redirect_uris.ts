@@ -18,13 +18,13 @@ const RESERVED = new Set(
 		"googlechrome googlechromes firefox intent android-app",
 		// Servers, and programs that connect to them.
 		"http ws wss ftp ftps sftp tftp ssh telnet tn3270 rlogin gopher wais smb cifs nfs afp vnc rdp",
-		"dav davs webdav webdavs ldap ldaps imap imaps pop pop3 nntp snews news irc ircs xmpp rtsp mms",
+		"dav davs webdav webdavs ldap ldaps imap imaps pop pop3 nntp snews news irc ircs xmpp rtsp rtmp mms",
 		"ipp ipps git svn dns jdbc jnlp jnlps magnet",
 		// Programs of the system, some of which run what the URI says.
 		"mailto tel sms smsto mmsto callto facetime facetime-audio sip sips skype im geo maps map",
-		"market itms itmss itms-apps itms-appss itms-services macappstore macappstores webcal calshow",
+		"market itms itmss macappstore macappstores webcal calshow",
 		"prefs app-prefs shortcuts workflow applescript script help hcp shell search search-ms onenote onenote-cmd",
-		"windowsdefender bingmaps bingweather calculator wifi wtai urn",
+		"windowsdefender bingmaps bingweather calculator wifi wtai urn apt appstream snap man ghelp",
 	].flatMap((schemes) => schemes.split(" ")),
 );
 
@@ -32,10 +32,13 @@ const RESERVED = new Set(
 const RESERVED_STARTS = [
 	"ms-",
 	"microsoft-",
+	"microsoft.",
 	"x-",
 	"chrome-",
 	"moz-",
 	"safari-",
+	"firefox-",
+	"itms-",
 	"svn+",
 	"git+",
 	"web+",

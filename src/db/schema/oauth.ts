@@ -36,7 +36,7 @@ export const oauthCodes = sqliteTable("oauth_codes", {
 export type Issue = { at: string; salt: string };
 
 /**
- * How the tokens of the last refresh were derived (`exchangeFor`). They can be derived again only
+ * How the tokens of the last refresh were derived (`nextExchange`). They can be derived again only
  * with the refresh token that was used, so no token is stored.
  */
 export type Exchange = {
