@@ -89,7 +89,11 @@ const Untimely = z.object({
 /** About the parameter `iss` of a response (RFC 9207). */
 const OtherIssuer = z.object({ expected: z.string(), parameters: z.instanceof(URLSearchParams) });
 
-const timeOf = (seconds = 0) => new Date(seconds * 1000).toISOString();
+/** Returns the time in words, or the number itself if there is no such date. */
+function timeOf(seconds = 0) {
+	const time = new Date(seconds * 1000);
+	return Number.isNaN(time.getTime()) ? String(seconds) : time.toISOString();
+}
 
 /** Returns what is wrong for the admin, with the value that was found. */
 function detailOf({ message, cause }: Error) {

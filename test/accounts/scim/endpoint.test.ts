@@ -315,6 +315,9 @@ test.each([
 	expect((await home.scim("GET", `/Users/${person.id}`)).body.name).toEqual({ givenName: "Ada" });
 });
 
+/** Each is a level of SQL in a comparison that ignores case. */
+const CYRILLIC = Array.from({ length: 50 }, (_, i) => String.fromCodePoint(0x430 + i)).join("");
+
 test("filters find users by what providers look for", async () => {
 	const home = await provisioned();
 	const ada = await home.add(home.address("ada.lovelace"), {
@@ -387,6 +390,12 @@ test("filters find users by what providers look for", async () => {
 		['meta.created gt "yesterday"', "invalidFilter"],
 		[`${"not ".repeat(100)}active pr`, "invalidFilter"],
 		[Array(20).fill('displayName ew "\u00e1o\u0308βßi"').join(" or "), []],
+		[`${"not (".repeat(9)}displayName co "${CYRILLIC}"${")".repeat(9)}`, ["ada", "bob"]],
+		[`${"not (".repeat(10)}displayName co "${CYRILLIC}"${")".repeat(10)}`, "invalidFilter"],
+		[
+			`${"(".repeat(9)}displayName ne "${CYRILLIC}"${' and id pr) or externalId eq "x"'.repeat(9)}`,
+			["ada", "bob"],
+		],
 		['password eq "x"', "invalidFilter"],
 		['__proto__ eq "x"', "invalidFilter"],
 		['userName eq "x', "invalidFilter"],

@@ -332,6 +332,8 @@ describe("a provider", () => {
 		["that has expired", { iat: past, exp: past + 60 }, {}],
 		["that expired more than two minutes ago", { exp: inSeconds(-125) }, {}],
 		["that isn't valid for some minutes", { nbf: inSeconds(600), exp: inSeconds(900) }, {}],
+		["that starts beyond all dates", { nbf: 1e14, exp: 1e15 }, {}],
+		["that expired before all dates", { exp: -1e300 }, {}],
 		["without a subject", { sub: undefined }, {}],
 		["with a subject that is too long", { sub: "s".repeat(256) }, {}],
 		["signed with another key", {}, { signature: "another key" }],

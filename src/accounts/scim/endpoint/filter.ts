@@ -8,8 +8,12 @@ import { readMoment } from "../../../lib/moment.ts";
 /* Filters (RFC 7644, section 3.4.2.2) as SQL conditions, on the attributes that providers use. */
 
 const MAX_CHARACTERS = 1_000;
-/** How many comparisons and `not` a filter can have: D1 allows 100 levels and 100 values. */
+/**
+ * How many comparisons a filter can have: D1 allows 100 levels and 100 values. A `not` counts as two,
+ * since it adds two levels, and letters of other scripts can need 50.
+ */
 const MAX_COMPARISONS = 20;
+const COMPARISONS_OF_NOT = 2;
 
 type Value = string | number | boolean;
 
@@ -135,13 +139,13 @@ const not = (condition: SQL) => sql`not coalesce(${condition}, false)`;
 /** Converts a filter to a condition. Throws 400 `invalidFilter`. */
 export function toCondition(filter: Filter, attributes: Attributes): SQL {
 	let comparisons = 0;
-	const count = () => {
-		comparisons += 1;
+	const count = (added: number) => {
+		comparisons += added;
 		if (comparisons > MAX_COMPARISONS)
 			throw invalidFilter(`A filter can have ${MAX_COMPARISONS} comparisons.`);
 	};
 	const find = (path: string) => {
-		count();
+		count(1);
 		const name = nameIn(path);
 		const attribute = Object.hasOwn(attributes, name) ? attributes[name] : undefined;
 		if (!attribute) throw invalidFilter(`The attribute ${path} can't be filtered.`);
@@ -155,7 +159,7 @@ export function toCondition(filter: Filter, attributes: Attributes): SQL {
 		}
 		if (filter.op === "[]") return convert(filter.valFilter, `${filter.attrPath}.`);
 		if (filter.op === "not") {
-			count();
+			count(COMPARISONS_OF_NOT);
 			return not(convert(filter.filter, prefix));
 		}
 		const attribute = find(prefix + filter.attrPath);
