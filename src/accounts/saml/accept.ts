@@ -41,7 +41,7 @@ async function verify(
 		throw new SignInError(
 			"not_started_here",
 			"The provider started the sign-in, which the domain doesn't allow.",
-			{ email: said.email },
+			{ email: email ?? "" },
 		);
 	if (email === undefined)
 		throw new SignInError("email_missing", "The assertion has no valid email address.", {

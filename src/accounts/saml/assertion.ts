@@ -11,6 +11,9 @@ const BEARER = "urn:oasis:names:tc:SAML:2.0:cm:bearer";
 const TRANSIENT = "urn:oasis:names:tc:SAML:2.0:nameid-format:transient";
 const UNSPECIFIED = "urn:oasis:names:tc:SAML:1.1:nameid-format:unspecified";
 
+/** A persistent NameID has at most 256 characters (saml-core 8.3.7), a distinguished name more. */
+const MAX_NAME_CHARACTERS = 1_000;
+
 /** The two sides of a connection. */
 export type Parties = {
 	/** The service's entity id, which is the URL of its metadata. */
@@ -103,6 +106,8 @@ function readName(subject: XmlElement) {
 	const value = textOf(element);
 	const format = element.getAttribute("Format") || UNSPECIFIED;
 	if (!value) throw new ResponseError("The NameID has no text.");
+	if (value.length + format.length > MAX_NAME_CHARACTERS)
+		throw new ResponseError(`The NameID is longer than ${MAX_NAME_CHARACTERS} characters.`);
 	if (format === TRANSIENT)
 		throw new ResponseError("The NameID is transient: it changes with each sign-in.");
 	return { value, format };

@@ -59,6 +59,8 @@ const FACTORS = new Set([
 const MAX_ATTRIBUTES = 50;
 const MAX_SHOWN_CHARACTERS = 500;
 
+const cut = (text: string) => text.slice(0, MAX_SHOWN_CHARACTERS).toWellFormed();
+
 /** What a sign-in needs to know of an assertion (docs/sign-on.md#saml). */
 export function toClaims({ name, attributes, contexts }: Assertion) {
 	const first = (kind: keyof typeof NAMES) => {
@@ -70,9 +72,9 @@ export function toClaims({ name, attributes, contexts }: Assertion) {
 	const claims: Record<string, string> = {
 		NameID: name.value,
 		"NameID Format": name.format,
-		AuthnContext: contexts.join(", "),
+		AuthnContext: cut(contexts.join(", ")),
 	};
-	for (const [name, texts] of shown) claims[name] = texts.join(", ").slice(0, MAX_SHOWN_CHARACTERS);
+	for (const [name, texts] of shown) claims[cut(name)] = cut(texts.join(", "));
 	return {
 		subject: `${name.format} ${name.value}`,
 		email: first("email") ?? name.value,

@@ -311,6 +311,7 @@ test.each<[string, (home: Connected) => Partial<Parts>, string]>([
 		"transient",
 	],
 	["without a name", () => ({ name_id: "" }), "NameID"],
+	["with a name that is too long", () => ({ name_id: "x".repeat(1_000) }), "NameID"],
 	["with an element in the name", () => ({ name_id: "<b>x</b>" }), "NameID"],
 	["in a response to another request", () => ({ in_response_to: "_x" }), "different requests"],
 	["that responds to another request", () => ({ confirmed_request: "_x" }), "different requests"],
