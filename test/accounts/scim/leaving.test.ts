@@ -65,6 +65,7 @@ const PATCHES: [string, unknown[], string[]][] = [
 		[{ op: "replace", value: { active: "false", userName: 1, nickName: "x" } }],
 		["nickName: not", "userName: Not"],
 	],
+	["with its id, as Okta sends it", [{ op: "replace", value: { id: "x", active: false } }], []],
 	["under its full name", [{ op: "add", value: { [`${USER}:Active`]: false } }], []],
 	["as a removal", [{ op: "remove", path: "active" }], ["active: "]],
 	...[0, "0", "no", "", null, {}, [], 1, "yes"].map((value): [string, unknown[], string[]] => [

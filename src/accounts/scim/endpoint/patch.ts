@@ -11,6 +11,7 @@ import {
 	check,
 	idsIn,
 	isObject,
+	isReadOnly,
 	type Names,
 	parseAs,
 	quoted,
@@ -108,10 +109,12 @@ function readOperation({ op, path, value }: Sent, names: Names, patch: Patch) {
 
 /** Reads an operation without a path, whose keys can be paths (`name.givenName`). */
 function readWithoutPath(op: "add" | "replace", value: object, names: Names, patch: Patch) {
-	// `schemas`, and the objects of extensions.
-	for (const [path, inner] of Object.entries(value))
+	for (const [path, inner] of Object.entries(value)) {
+		if (isReadOnly(path)) continue;
+		// The objects of extensions.
 		if (!PATH.test(path) || path.includes("[")) patch.problems.push(unknownAttribute(path));
 		else readOperation({ op, path, value: inner }, names, patch);
+	}
 }
 
 /** Reads the operations of a PATCH. Throws 400 if it has none. */

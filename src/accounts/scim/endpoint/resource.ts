@@ -156,10 +156,12 @@ export const unknownAttribute = (path: string): Problem => ({
 /** The attributes that a provider may send back, and can't change (RFC 7643, section 3.1). */
 const READ_ONLY = ["schemas", "id", "meta", "groups"];
 
+export const isReadOnly = (name: string) => canonicalName(name, READ_ONLY) !== undefined;
+
 /** Returns the attributes of a body that we don't know. */
 export const unknownIn = (body: Record<string, unknown>, names: Names): Problem[] =>
 	Object.keys(body)
-		.filter((name) => !canonicalName(name, [...Object.keys(names), ...READ_ONLY]))
+		.filter((name) => !isReadOnly(name) && !canonicalName(name, Object.keys(names)))
 		.map(unknownAttribute);
 
 /**
