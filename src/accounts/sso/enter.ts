@@ -76,7 +76,7 @@ type User = Pick<NonNullable<Found["linked"]>, "id">;
 
 /** The domain that the sign-in depends on still allows it. */
 const stillSignsIn = ({ db, who }: Found, isJit = false) =>
-	assertExists(db, domains, and(signsIn(who), isJit ? createsAccounts(who) : undefined));
+	assertExists(db, domains, and(signsIn(who), isJit ? createsAccounts : undefined));
 
 const stillActive = ({ db }: Found, { id }: User) =>
 	assertExists(db, users, and(eq(users.id, id), eq(users.is_active, true)));

@@ -24,17 +24,13 @@ export const signsIn = ({ connection, domain_id, email }: Verified) =>
 	);
 
 /**
- * SQL condition on `domains`: who signs in like this and has no account gets one. If SCIM manages the
- * domain, the operator's providers create none: they don't know who has left, and SCIM may have
- * given the account of such a person another address.
+ * SQL condition on `domains`: who signs in and has no account gets one. If SCIM manages the domain,
+ * only SCIM adds people: it may have given the account of somebody who has left another address, so
+ * that they would come back as somebody else.
  */
-export const createsAccounts = ({ domain_id }: Verified) => {
-	const hasScim = sql`exists (select 1 from scim_tokens as token
-		where token.organization_id = domains.organization_id and token.domain_id = domains.id)`;
-	return domain_id === null
-		? sql`(${domains.jit_provisioning_enabled} and not ${hasScim})`
-		: sql`${domains.jit_provisioning_enabled}`;
-};
+export const createsAccounts = sql`(${domains.jit_provisioning_enabled} and not exists (
+	select 1 from scim_tokens as token
+	where token.organization_id = domains.organization_id and token.domain_id = domains.id))`;
 
 /** The formats of NameIDs that are addresses (saml-core 8.3.2). Some providers write the second one. */
 const ADDRESSES = [
@@ -100,7 +96,7 @@ export async function find(c: Context<App>, who: Verified) {
 				organization_id: domains.organization_id,
 				domain: domains.domain,
 				is_verified: isNotNull(domains.verified_at).mapWith(Boolean).as("is_verified"),
-				creates_accounts: createsAccounts(who).mapWith(Boolean).as("creates_accounts"),
+				creates_accounts: createsAccounts.mapWith(Boolean).as("creates_accounts"),
 				jit_provisioning_level: domains.jit_provisioning_level,
 			})
 			.from(domains)
@@ -158,6 +154,6 @@ function checkLinkable(found: Found) {
 		throw problem(
 			found,
 			"no_account",
-			`No account has the address ${email}, and just-in-time provisioning creates none for this provider.`,
+			`No account has the address ${email}, and just-in-time provisioning is off, or SCIM manages the domain.`,
 		);
 }
