@@ -192,4 +192,7 @@ export const STRUCTURES: [type: string, value: string, stored: string | null][] 
 	["JSON(a UInt8)", '{"a":1.5}', null],
 	["JSON(a.b Decimal(4, 1))", '{"a":{"b":1.55}}', null],
 	["JSON(d DateTime('UTC'))", '{"d":"1800-01-01T00:00:00Z"}', null],
+	["JSON(a.b UInt8)", '{"a.b":300}', null],
+	["JSON(`a-b` UInt8)", '{"a-b":300}', null],
+	["JSON(a Nullable(UInt8))", '{"a":null,"x":1}', '{"a":null,"x":1}'],
 ];

@@ -116,6 +116,15 @@ test.each([
 	],
 	['{"a":[[9007199254740993],[1.5]]}', '{"a":[["9007199254740993"],[1.5]]}', 0],
 	['{"a":"1e400 0.1234567890123456789 \\" [1"}', '{"a":"1e400 0.1234567890123456789 \\" [1"}', 0],
+	["call 123456789012345678901 or 1e400", "call 123456789012345678901 or 1e400", 0],
 ])("a JSON column holds %s as %s", (json, kept, lost) => {
 	expect(fitted(bigquery.fitOf({ name: "x", type: "JSON" }, "json"), json)).toEqual({ kept, lost });
+});
+
+test.each<[json: string, kept: string | null]>([
+	['[{"a":300,"b":"x"}]', null],
+	['[{"a":255,"b":"x"}]', '[{"a":255,"b":"x"}]'],
+])("ClickHouse's Nested holds %s as %s", (json, kept) => {
+	const fit = clickhouse.fitOf("Nested(a UInt8, b String)", "json", NEW_TIMES);
+	expect(fitted(fit, json).kept).toBe(kept);
 });

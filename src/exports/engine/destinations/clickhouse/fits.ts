@@ -95,7 +95,7 @@ export function bareType(type: string): string {
 }
 
 const DOCUMENTS = ["JSON", "Object", "Dynamic", "Variant"];
-const STRUCTURES = ["Array", "Map", "Tuple", ...DOCUMENTS];
+const STRUCTURES = ["Array", "Map", "Tuple", "Nested", ...DOCUMENTS];
 
 const UUID = /^[\da-f]{8}-?[\da-f]{4}-?[\da-f]{4}-?[\da-f]{4}-?[\da-f]{12}$/i;
 
@@ -233,6 +233,7 @@ function elementFit(type: string, server: Times): FitElement | null {
 	if (name === "Array") return arrays(args, server);
 	if (name === "Map") return maps(args, server);
 	if (name === "Tuple") return tuples(args, server);
+	if (name === "Nested") return arrays([`Tuple(${args.join(", ")})`], server);
 	const fit = fitOf(type, "text", server);
 	if (fit === null) return null;
 	return (value, lose) => {
@@ -250,24 +251,40 @@ const structures =
 		return value === undefined ? undefined : JSON.stringify(value);
 	};
 
+/** A path, whose parts may be in quotes, and its type: `a.b UInt8`. */
+const TYPED_PATH = /^((?:`[^`\\]*(?:\\.[^`\\]*)*`|[\w.])+)\s+([^=\s].*)$/s;
+
+/** Returns the objects and keys at a path. A key with dots, such as `a.b`, is a path, too. */
+function placesOf(
+	value: unknown,
+	path: string[],
+): { object: Record<string, unknown>; key: string }[] {
+	if (!isObject(value)) return [];
+	return path.flatMap((_, i) => {
+		const key = path.slice(0, i + 1).join(".");
+		if (!Object.hasOwn(value, key)) return [];
+		const rest = path.slice(i + 1);
+		return rest.length === 0 ? [{ object: value, key }] : placesOf(value[key], rest);
+	});
+}
+
 /** JSON with types for some of its paths: `JSON(a.b UInt8, max_dynamic_paths = 8)`. */
 function typedPaths(args: string[], server: Times): FitElement | null {
 	const paths = args.flatMap((arg) => {
-		const [, path, type = ""] = /^([\w.`]+)\s+([^=].*)$/s.exec(arg) ?? [];
-		const fit = path === undefined || path === "SKIP" ? null : elementFit(type, server);
-		return fit && path !== undefined ? [{ path: path.replaceAll("`", "").split("."), fit }] : [];
+		const [, path = "SKIP", type = ""] = TYPED_PATH.exec(arg) ?? [];
+		const fit = path === "SKIP" ? null : elementFit(type, server);
+		return fit ? [{ path: path.replace(/`|\\(.)/gs, "$1").split("."), fit }] : [];
 	});
 	if (paths.length === 0) return null;
 	return (value, lose) => {
-		for (const { path, fit } of paths) {
-			let at = value;
-			for (const name of path.slice(0, -1)) at = isObject(at) ? at[name] : undefined;
-			const last = path.at(-1) ?? "";
-			if (!isObject(at) || at[last] === undefined) continue;
-			const fitted = fit(at[last], lose);
-			if (fitted === undefined) return undefined;
-			at[last] = fitted;
-		}
+		for (const { path, fit } of paths)
+			for (const { object, key } of placesOf(value, path)) {
+				// Null is left to the server.
+				if (object[key] === null) continue;
+				const fitted = fit(object[key], lose);
+				if (fitted === undefined) return undefined;
+				object[key] = fitted;
+			}
 		return value;
 	};
 }
