@@ -102,8 +102,16 @@ export const CASES: Case[] = [
 		'{"a": 1.10, "b": null, "c": "1e99999"}',
 	],
 	["jsonb", "text", "plain", '"plain"'],
+	["jsonb", "text", "1e99999 plain", '"1e99999 plain"'],
 	["json", "json", '{"a":1e99999}', '{"a":1e99999}'],
 	["numeric(5,1)[]", "text", "{1.5,NULL}", "{1.5,NULL}"],
 	["numeric(5,1)[]", "text", "{1.25}", null],
+	["timestamp[]", "text", "{2024-01-01T00:00:00+02:00}", '{"2023-12-31 22:00:00"}'],
+	[
+		"timestamp[]",
+		"text",
+		"{2024-01-01T00:00:00.9999999Z,NULL}",
+		'{"2024-01-01 00:00:00.999999",NULL}',
+	],
 	["real[]", "text", "{16777217}", null],
 ];

@@ -75,14 +75,15 @@ function timesOfDay(modifier: number, hasZone: boolean): Fit {
 /** Texts as bytes in UTF-8. Otherwise, a backslash would begin the code of a byte. */
 const bytes: Fit = (value) => String(value).replaceAll("\\", "\\\\");
 
-/** The numbers of an array in text, such as `{1.5,NULL}`, or its texts. */
+/** Arrays in text without quotes, such as `{1.5,NULL}`. */
 function arrays(name: string, modifier: number): Fit | null {
 	const fit = fitOf({ name, modifier, labels: null }, "text");
 	if (fit === null) return null;
 	return (value, lose) => {
 		const [, list] = /^\{([^{}"\\]*)\}$/.exec(String(value)) ?? [];
-		const isFit = (element: string) => /^null$/i.test(element) || fit(element, lose) !== undefined;
-		return list === "" || list?.split(",").every(isFit) ? value : undefined;
+		if (list === undefined || list === "") return list === "" ? value : undefined;
+		const fitted = list.split(",").map((one) => (/^null$/i.test(one) ? one : fit(one, lose)));
+		return fitted.includes(undefined) ? undefined : `{${fitted.join(",")}}`;
 	};
 }
 
@@ -158,7 +159,7 @@ export function written(column: Column, type: ColumnType | undefined): Column {
  * or if PostgreSQL rejects what it can't hold.
  */
 export function fitOf(type: ColumnType, kind: Kind): Fit | null {
-	if (type.name === "jsonb") return kind === "json" ? decimalDocuments : null;
+	if (type.name === "jsonb") return decimalDocuments;
 	if (type.name.startsWith("_")) return arrays(type.name.slice(1), type.modifier);
 	const fit = scalarFit(type, kind);
 	return fit ? ofKind(kind, fit) : textFit(type);
