@@ -14,6 +14,9 @@ const MAY_LOSE_DIGITS = /[\d.]{16}|\d[eE][+-]?\d|\.\d*0\b|-0\b/;
 /** The last quotation mark is optional, so that the pattern never backtracks. */
 const STRINGS = /"[^"\\]*(?:\\.[^"\\]*)*"?/g;
 
+/** Returns JSON text with empty strings: only numbers still have digits. */
+export const withoutStrings = (json: string) => json.replace(STRINGS, '""');
+
 type Reviver = (key: string, value: unknown, context?: { source?: string }) => unknown;
 
 /** A reviver that replaces each number by what `read` makes of its text. */
@@ -45,8 +48,7 @@ const rejectRounded = ofNumbers((source, value) =>
 function parseWith(revive: Reviver, json: string): ReturnType<typeof JSON.parse> {
 	const value = JSON.parse(json);
 	// Matches are often in strings. Removing all strings is safe, because the text is valid JSON.
-	const mayLoseDigits =
-		MAY_LOSE_DIGITS.test(json) && MAY_LOSE_DIGITS.test(json.replace(STRINGS, '""'));
+	const mayLoseDigits = MAY_LOSE_DIGITS.test(json) && MAY_LOSE_DIGITS.test(withoutStrings(json));
 	return mayLoseDigits ? JSON.parse(json, revive) : value;
 }
 

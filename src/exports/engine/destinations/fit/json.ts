@@ -1,4 +1,5 @@
 import { jsonOf } from "../../../../lib/json.ts";
+import { withoutStrings } from "../../../../lib/lossless_json.ts";
 import { DOUBLE, type Fit, floats } from "./values.ts";
 
 /** A string, a number or a bracket. The last quote is optional so that it never backtracks. */
@@ -11,8 +12,12 @@ const MAY_LOSE_DIGITS = /[\d.]{16}|\d[eE]/;
 
 const INTEGER = /^-?\d+$/;
 
-/** Other text is stored as a string, in which numbers have no type. */
-const isJson = (text: string) => jsonOf(text) !== undefined;
+/**
+ * Whether a text is JSON that has a number like this outside its strings. Text that isn't JSON is
+ * stored as a string.
+ */
+const hasNumber = (text: string, pattern: RegExp) =>
+	pattern.test(text) && pattern.test(withoutStrings(text)) && jsonOf(text) !== undefined;
 
 /** An object, or an array with the arrays in it, whose numbers may get one type. */
 type Container = { isArray: boolean; hasFraction: boolean };
@@ -44,7 +49,7 @@ function replaceNumbers(json: string, replace: (number: string, inside: Containe
 export function documents(): Fit {
 	const isDouble = floats(DOUBLE);
 	return (json, lose) => {
-		if (typeof json !== "string" || !MAY_LOSE_DIGITS.test(json) || !isJson(json)) return json;
+		if (typeof json !== "string" || !hasNumber(json, MAY_LOSE_DIGITS)) return json;
 		const arrays: Container[] = [];
 		replaceNumbers(json, (token, inside) => {
 			arrays.push(inside);
@@ -74,7 +79,7 @@ const HUGE = /\d[eE][+-]?\d{5}/;
 
 /** The fit of columns with a type for JSON that keeps all digits of numbers. */
 export const decimalDocuments: Fit = (json, lose) => {
-	if (typeof json !== "string" || !HUGE.test(json) || !isJson(json)) return json;
+	if (typeof json !== "string" || !hasNumber(json, HUGE)) return json;
 	return replaceNumbers(json, (token) => {
 		if (!HUGE.test(token)) return token;
 		lose();
