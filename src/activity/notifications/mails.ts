@@ -30,6 +30,9 @@ const errorOf = (event: Event) => shorten(detail(event, "error"), MAX_ERROR_LENG
 /** Like `detail`, for values that only the service writes. */
 const own = (event: Event, name: string) => trusted(detail(event, name));
 
+const count = (event: Event, name: string, noun: string) =>
+	trusted(pluralize(Number(detail(event, name)), noun));
+
 const windowOf = (event: Event) =>
 	unlinked`${own(event, "data_interval_start")} to ${own(event, "data_interval_end")}`;
 
@@ -70,7 +73,7 @@ const WORDINGS: Record<Type, Wording> = {
 		subject: (n, isOne, of) =>
 			unlinked`${n} batch export${isOne ? "" : "s"} skipped windows in ${of}`,
 		line: (event) =>
-			unlinked`${pluralize(Number(detail(event, "windows")), "window")} from ${windowOf(event)}. ${errorOf(event)}`,
+			unlinked`${count(event, "windows", "window")} from ${windowOf(event)}. ${errorOf(event)}`,
 		path: ofExport,
 		advice:
 			"The rows of these windows are missing from the destination. Export what arrived in them with a backfill by arrival, as the log of the export says.",
@@ -78,8 +81,7 @@ const WORDINGS: Record<Type, Wording> = {
 	"batch_export_run.completed": {
 		subject: (n, isOne, of) =>
 			unlinked`${n} run${isOne ? "" : "s"} of batch exports ${isOne ? "is" : "are"} complete in ${of}`,
-		line: (event) =>
-			unlinked`${windowOf(event)}: ${pluralize(Number(detail(event, "rows")), "row")}`,
+		line: (event) => unlinked`${windowOf(event)}: ${count(event, "rows", "row")}`,
 		path: ofRun,
 		advice: "The rows of these windows have arrived at the destination.",
 	},

@@ -106,6 +106,18 @@ About notifications: https://app.example.com/docs/notifications
 		expect(mail?.html).toContain("in Ac&lt;me&gt; on Tenantry:</p>");
 	});
 
+	test("has numbers of rows as they are", async () => {
+		const { happen, mailed, set } = await home();
+		await set("batch_export_run.completed", "admins");
+		await happen({
+			scope: "BatchExportRun",
+			activity: "completed",
+			trigger: { run_id: "run", batch_export_id: "export", rows: 12_345_678 },
+		});
+		const [mail] = await mailed(0);
+		expect(mail?.text).toContain(": 12345678 rows\n");
+	});
+
 	test("of a type is sent at most once an hour, and lists each event once", async () => {
 		const { happen, mailed, set, waiting } = await home();
 		await set("plugin_job.failed", "admins");
