@@ -4,7 +4,7 @@ import { afterEach, describe, expect, test, vi } from "vitest";
 import type { Job } from "../../../../src/exports/engine/destinations/destination.ts";
 import { type Column, fieldsOf, type Row } from "../../../../src/exports/engine/rows.ts";
 import { sampleOf } from "../../../../src/exports/engine/sample.ts";
-import { MisconfiguredError } from "../../../../src/outbound/errors.ts";
+import { MisconfiguredError, UnavailableError } from "../../../../src/outbound/errors.ts";
 import { access, noClickHouse } from "../../../support/clickhouse_tables.ts";
 import { destinationOf, job, rows, run } from "../../../support/exporting.ts";
 import { HANG_MS } from "../../../support/hang.ts";
@@ -62,6 +62,13 @@ const NATIVE = `(uuid UUID, team_id UInt32, event LowCardinality(String), distin
 	properties JSON, person_properties Map(String, String), elements_chain LowCardinality(Nullable(String)), timestamp DateTime,
 	created_at DateTime64(3, 'Europe/Berlin'), _inserted_at Date, more UInt8 default 7)
 	engine = ReplacingMergeTree order by (team_id, uuid)`;
+
+test("a cut list of a ClickHouse table's columns is temporary", async () => {
+	const list = Buffer.from('["uuid","String"]\n["team_id","UI').toString("base64url");
+	const failed = write({ url: `${env.RECEIVER_URL}/body/200/${list}` }, job(), rows(1));
+	await expect(failed).rejects.toThrow("The response doesn't have all columns of the table.");
+	await expect(failed).rejects.toBeInstanceOf(UnavailableError);
+});
 
 describe.skipIf(noClickHouse)(`ClickHouse${noClickHouse}`, () => {
 	test("keeps what it has when there are no rows to write", async () => {

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { jsonOf } from "../../../../lib/json.ts";
 import { MisconfiguredError } from "../../../../outbound/errors.ts";
-import { addressOf } from "../../../../outbound/send.ts";
+import { addressOf, unavailable } from "../../../../outbound/send.ts";
 import type { Kind } from "../../query/expression.ts";
 import { type Column, type Model, PRIMARY_KEYS } from "../../rows.ts";
 import type { Limit } from "../fit/fitter.ts";
@@ -66,8 +66,11 @@ const parseLine = (line: string) => NameAndType.safeParse(jsonOf(line)).data ?? 
 export async function findTable({ ask }: Client, config: Settings): Promise<ColumnTypes | null> {
 	const response = await ask(`DESCRIBE TABLE ${tableOf(config)} FORMAT JSONCompactEachRow`);
 	if (codeOf(response) === UNKNOWN_TABLE) return null;
-	const lines = check(response, config).text.split("\n").map(parseLine);
+	const lines = check(response, config).text.trimEnd().split("\n").map(parseLine);
 	const types = new Map(lines.filter((line) => line !== null).map(([name, type]) => [name, type]));
+	// Values of a column whose type is missing wouldn't be checked.
+	if (types.size > 0 && (response.isCut || lines.includes(null)))
+		throw unavailable(response, "The response doesn't have all columns of the table.");
 	if (types.size > 0) return types;
 	throw new MisconfiguredError(
 		`${addressOf(new URL(config.url))} doesn't respond like ClickHouse.`,
