@@ -8,6 +8,7 @@ import { activityLog } from "../../src/db/schema/activity_log.ts";
 import { batchExports } from "../../src/db/schema/batch_exports.ts";
 import { domains } from "../../src/db/schema/domains.ts";
 import { idempotencyKeys } from "../../src/db/schema/idempotency_keys.ts";
+import { identities } from "../../src/db/schema/identities.ts";
 import { passkeys } from "../../src/db/schema/passkeys.ts";
 import { personalApiKeys } from "../../src/db/schema/personal_api_keys.ts";
 import { plugins } from "../../src/db/schema/plugins.ts";
@@ -132,8 +133,11 @@ async function tested(home: Home) {
 	await verifyDomain(home);
 	const email = `ada@${domain_id}.example.com`;
 	await db.update(users).set({ email }).where(eq(users.id, owner.id));
+	const connection = `oidc:${domain_id}`;
+	// The test would find another account of the owner at this provider.
+	await db.delete(identities).where(eq(identities.connection, connection));
 	const who = {
-		connection: `oidc:${domain_id}`,
+		connection,
 		domain_id,
 		subject: "ada",
 		email,
