@@ -18,6 +18,7 @@ const replace = (path: string, value: unknown) => ({ op: "replace", path, value 
 const off = { op: "Replace", path: "active", value: "False" };
 const on = { op: "Replace", path: "active", value: "True" };
 
+const CORE = "urn:ietf:params:scim:schemas:core:2.0:User";
 const LONG = "x".repeat(256);
 const ELSEWHERE = "ada@example.org";
 /** Stands for the address of another account in the rows below. */
@@ -28,6 +29,12 @@ const FREE = "<free>";
 /** A PATCH that ends access: its operations, and what of them the log names. */
 const PATCHES: [string, unknown[], string[]][] = [
 	["alone", [off], []],
+	["under the core schema", [{ op: "replace", value: { [CORE]: { active: false } } }], []],
+	[
+		"with the core schema as path",
+		[replace(CORE, { active: "False", [CORE]: { [CORE]: {} }, "urn:x:y:User": {} })],
+		[`${CORE}: not`, "urn:x:y:User: not"],
+	],
 	["with a new address", [off, replace("userName", FREE)], []],
 	["with an address elsewhere", [off, replace("userName", ELSEWHERE)], ["userName: It"]],
 	["with somebody else's address", [off, replace("userName", TAKEN)], ["userName: Another"]],

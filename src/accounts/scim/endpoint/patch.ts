@@ -5,11 +5,13 @@ import { lazy } from "../../../lib/lazy.ts";
 import { parsePathFilter } from "./filter.ts";
 import type { Problem } from "./problems.ts";
 import {
+	attributesIn,
 	canonical,
 	canonicalInner,
 	canonicalName,
 	check,
 	idsIn,
+	isCoreSchema,
 	isObject,
 	isReadOnly,
 	type Names,
@@ -76,7 +78,7 @@ function readOperation({ op, path, value }: Sent, names: Names, patch: Patch) {
 	};
 	if (op !== "remove" && value === undefined)
 		return reject("invalidValue", `The operation ${op} needs a value.`);
-	if (!path) {
+	if (!path || isCoreSchema(path)) {
 		if (op === "remove") return reject("invalidPath", "A remove needs a path.");
 		if (!isObject(value))
 			return reject("invalidValue", "Without a path, the value must be an object.");
@@ -109,10 +111,11 @@ function readOperation({ op, path, value }: Sent, names: Names, patch: Patch) {
 
 /** Reads an operation without a path, whose keys can be paths (`name.givenName`). */
 function readWithoutPath(op: "add" | "replace", value: object, names: Names, patch: Patch) {
-	for (const [path, inner] of Object.entries(value)) {
+	for (const [path, inner] of attributesIn(value)) {
 		if (isReadOnly(path)) continue;
 		// The objects of extensions.
-		if (!PATH.test(path) || path.includes("[")) patch.problems.push(unknownAttribute(path));
+		if (!PATH.test(path) || path.includes("[") || isCoreSchema(path))
+			patch.problems.push(unknownAttribute(path));
 		else readOperation({ op, path, value: inner }, names, patch);
 	}
 }

@@ -61,9 +61,20 @@ export const canonicalName = (name: string, names: readonly string[]) => {
 	return names.find((each) => each.toLowerCase() === plain.toLowerCase());
 };
 
+const CORE_SCHEMA = /^urn:ietf:params:scim:schemas:core:2\.0:(?:User|Group)$/i;
+
+/** Whether this is the name of the core schema, under which an object can have its attributes. */
+export const isCoreSchema = (name: string) => CORE_SCHEMA.test(name);
+
+/** Returns the attributes of an object, with those under the name of the core schema. */
+export const attributesIn = (value: object): [string, unknown][] =>
+	Object.entries(value).flatMap(([name, inner]): [string, unknown][] =>
+		isCoreSchema(name) && isObject(inner) ? Object.entries(inner) : [[name, inner]],
+	);
+
 /** Returns the attributes of an object that we know, under their names: SCIM ignores their case. */
 const entriesIn = (value: object, names: readonly string[]) =>
-	Object.entries(value).flatMap(([key, inner]): [string, unknown][] => {
+	attributesIn(value).flatMap(([key, inner]): [string, unknown][] => {
 		const name = canonicalName(key, names);
 		return name ? [[name, inner]] : [];
 	});
@@ -160,7 +171,8 @@ export const isReadOnly = (name: string) => canonicalName(name, READ_ONLY) !== u
 
 /** Returns the attributes of a body that we don't know. */
 export const unknownIn = (body: Record<string, unknown>, names: Names): Problem[] =>
-	Object.keys(body)
+	attributesIn(body)
+		.map(([name]) => name)
 		.filter((name) => !isReadOnly(name) && !canonicalName(name, Object.keys(names)))
 		.map(unknownAttribute);
 
