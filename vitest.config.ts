@@ -35,6 +35,95 @@ const limits = {
 	expect: { requireAssertions: true, poll: { timeout: HANG_MS, interval: 200 } },
 };
 
+/** The servers that the tests in workerd use, each started on its first connection. */
+async function startServers() {
+	const [plugins, dns, blobs, ...servers] = await Promise.all([
+		registries(),
+		resolvers(),
+		azurites(),
+		clickhouse(),
+		databases(),
+		receivers(),
+		bigqueries(),
+		providers(),
+		samlProviders(),
+	]);
+	const bucket = await buckets();
+	const google = await googles(bucket.S3_URL);
+	const storage = { ...bucket, ...google, ...blobs };
+	const bindings = {
+		...dns,
+		...plugins,
+		...storage,
+		...(await faults(storage)),
+		...Object.assign({}, ...servers),
+	};
+	return { bindings, registry: plugins.PUBLISHED_NPM_REGISTRY_URL };
+}
+
+let started: ReturnType<typeof startServers> | undefined;
+
+/** Starts the servers once for all projects. */
+const servers = () => {
+	started ??= startServers();
+	return started;
+};
+
+/** Tests in workerd, with a real D1, KV, R2, queue and workflow. */
+const inWorkerd = (name: string, include: string[], exclude: string[]) => ({
+	plugins: [
+		cloudflareTest(async () => {
+			const { bindings, registry } = await servers();
+			return {
+				wrangler: { configPath: "./wrangler.toml" },
+				miniflare: {
+					bindings: {
+						// The variables of wrangler.toml, not of .dev.vars, which npm run setup writes.
+						...unstable_readConfig({ config: "./wrangler.toml" }).vars,
+						MIGRATIONS: await readD1Migrations(path.join(import.meta.dirname, "migrations")),
+						MAIL_FROM: "tenantry@example.com",
+						// Not the host to which tests send their requests.
+						APP_URL: "https://app.tenantry.test",
+						ALLOW_PRIVATE_DESTINATIONS: "true",
+						USAGE_FLUSH_SECONDS: "0",
+						SECRETS_KEY: Buffer.alloc(32, 1).toString("base64"),
+						...bindings,
+					},
+					outboundService: { node: outbound(registry) },
+				},
+			};
+		}),
+	],
+	test: {
+		name,
+		include,
+		exclude,
+		setupFiles: ["test/support/setup.ts"],
+		...limits,
+		isolate: false,
+	},
+});
+
+/** Tests in Node.js, most of which use a server that `globalSetup` starts. */
+const inNode = (name: string, include: string[], more: object = {}) => ({
+	test: {
+		name,
+		include,
+		exclude: name === "unit" ? [] : [UNIT],
+		environment: "node" as const,
+		...limits,
+		...more,
+	},
+});
+
+const UNIT = "**/*.unit.test.ts";
+const FULL = "**/*.full.test.ts";
+const IN_NODE = ["test/journeys/**", "test/console/**", "test/scripts/**"];
+
+const CONSOLE = { globalSetup: "test/console/support/server.ts" };
+const CLIENT = { globalSetup: "packages/client/test/support/server.ts" };
+
+// docs/internals/testing.md says which tests belong where.
 export default defineConfig({
 	// Resolves packages like the bundler. Otherwise pg doesn't find its sockets for Workers.
 	ssr: { resolve: { conditions: ["workerd"] } },
@@ -43,93 +132,15 @@ export default defineConfig({
 		// Many files wait for a server that they started, so one more than there are cores keeps these busy.
 		maxWorkers: availableParallelism() + 1,
 		projects: [
-			{
-				plugins: [
-					cloudflareTest(async () => {
-						const [plugins, dns, blobs, ...servers] = await Promise.all([
-							registries(),
-							resolvers(),
-							azurites(),
-							clickhouse(),
-							databases(),
-							receivers(),
-							bigqueries(),
-							providers(),
-							samlProviders(),
-						]);
-						const bucket = await buckets();
-						const google = await googles(bucket.S3_URL);
-						const storage = { ...bucket, ...google, ...blobs };
-						return {
-							wrangler: { configPath: "./wrangler.toml" },
-							miniflare: {
-								bindings: {
-									// The variables of wrangler.toml, not of .dev.vars, which npm run setup writes.
-									...unstable_readConfig({ config: "./wrangler.toml" }).vars,
-									MIGRATIONS: await readD1Migrations(path.join(import.meta.dirname, "migrations")),
-									MAIL_FROM: "tenantry@example.com",
-									// Not the host to which tests send their requests.
-									APP_URL: "https://app.tenantry.test",
-									ALLOW_PRIVATE_DESTINATIONS: "true",
-									USAGE_FLUSH_SECONDS: "0",
-									SECRETS_KEY: Buffer.alloc(32, 1).toString("base64"),
-									...dns,
-									...plugins,
-									...storage,
-									...(await faults(storage)),
-									...Object.assign({}, ...servers),
-								},
-								outboundService: {
-									node: outbound(plugins.PUBLISHED_NPM_REGISTRY_URL),
-								},
-							},
-						};
-					}),
-				],
-				test: {
-					name: "worker",
-					include: ["test/**/*.test.ts", "packages/*/test/worker/*.test.ts"],
-					exclude: ["test/scripts/**", "test/console/**", "test/full/**"],
-					setupFiles: ["test/support/setup.ts"],
-					...limits,
-					isolate: false,
-				},
-			},
-			{
-				test: {
-					name: "scripts",
-					include: ["test/scripts/*.test.ts"],
-					environment: "node",
-					...limits,
-				},
-			},
-			{
-				test: {
-					name: "console",
-					include: ["test/console/*.test.ts"],
-					globalSetup: "test/console/support/server.ts",
-					environment: "node",
-					...limits,
-				},
-			},
-			{
-				test: {
-					name: "full",
-					include: ["test/full/**/*.test.ts"],
-					globalSetup: "test/console/support/server.ts",
-					environment: "node",
-					...limits,
-				},
-			},
-			{
-				test: {
-					name: "packages",
-					include: ["packages/*/test/*.test.ts"],
-					globalSetup: "packages/client/test/support/server.ts",
-					environment: "node",
-					...limits,
-				},
-			},
+			inNode("unit", ["test/**/*.unit.test.ts", "packages/*/test/**/*.unit.test.ts"], {
+				isolate: false,
+			}),
+			inWorkerd("worker", ["test/**/*.test.ts"], [UNIT, FULL, ...IN_NODE]),
+			inNode("journeys", ["test/journeys/**/*.test.ts"], CONSOLE),
+			inWorkerd("full-worker", ["test/**/*.full.test.ts"], IN_NODE),
+			inNode("full-console", ["test/console/**/*.test.ts"], CONSOLE),
+			inNode("full-scripts", ["test/scripts/**/*.test.ts"]),
+			inNode("full-packages", ["packages/*/test/**/*.test.ts"], CLIENT),
 		],
 	},
 });

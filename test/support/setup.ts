@@ -1,10 +1,10 @@
 import { applyD1Migrations, reset } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { afterAll, expect } from "vitest";
+import { afterAll, afterEach, expect } from "vitest";
 import { wrongCounters } from "./counters.ts";
 import "./background.ts";
 import "./modules.ts";
-import "./time.ts";
+import { takeSpent } from "./time.ts";
 
 // The runtime unloads storage that hasn't been used for ten seconds, and `reset` skips unloaded
 // storage.
@@ -18,6 +18,10 @@ await Promise.all([
 ]);
 await reset();
 await applyD1Migrations(env.DB, env.MIGRATIONS);
+
+afterEach(({ task }) => {
+	Object.assign(task.meta, takeSpent());
+});
 
 // After the tests of a file, each counter must have the value of count(*).
 afterAll(async () => {

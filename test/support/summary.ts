@@ -1,4 +1,4 @@
-import type { Reporter, TestCase } from "vitest/node";
+import { JsonReporter, type Reporter, type TestCase } from "vitest/node";
 import { hiddenMessages } from "./quiet.ts";
 
 /** The state of a test. One that a failed hook left out has failed: it wasn't to be skipped. */
@@ -7,9 +7,19 @@ function stateOf(test: TestCase) {
 	return state === "skipped" && test.options.mode === "run" ? "failed" : state;
 }
 
-/** Prints one line at the end of a run: how many tests passed, failed and were skipped. */
+/** The results of the last run, with the time of each file and test. */
+export const RESULTS = "node_modules/.cache/tests.json";
+
+const json = new JsonReporter({ outputFile: RESULTS });
+
+/**
+ * Writes the results, then prints one line: how many tests passed, failed and were skipped. One
+ * reporter does both, so that the line is the last one.
+ */
 export const summary: Reporter = {
-	onTestRunEnd(modules, errors) {
+	onInit: (vitest) => json.onInit(vitest),
+	async onTestRunEnd(modules, errors) {
+		await json.onTestRunEnd(modules);
 		const states = modules.flatMap((module) => {
 			const own = Array.from(module.children.allTests(), stateOf);
 			const isBroken = module.state() === "failed" && !own.includes("failed");

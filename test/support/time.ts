@@ -70,9 +70,38 @@ export function stopPerformanceClock() {
 	onTestFinished(() => clock.mockRestore());
 }
 
+/** What a test spends time on, for `npm run slowest`. Actions at the same time count once. */
+const spent = {
+	requests: { milliseconds: 0, running: 0, start: 0 },
+	waiting: { milliseconds: 0, running: 0, start: 0 },
+};
+const now = performance.now.bind(performance);
+
+/** Runs an action, and adds its time to what the current test has spent. */
+export async function spending<T>(what: keyof typeof spent, action: () => Promise<T>): Promise<T> {
+	const time = spent[what];
+	if (time.running === 0) time.start = now();
+	time.running += 1;
+	try {
+		return await action();
+	} finally {
+		time.running -= 1;
+		if (time.running === 0) time.milliseconds += now() - time.start;
+	}
+}
+
+/** Returns the milliseconds that have been spent since the last call. */
+export function takeSpent() {
+	const { requests, waiting } = spent;
+	const taken = { requests: requests.milliseconds, waiting: waiting.milliseconds };
+	requests.milliseconds = 0;
+	waiting.milliseconds = 0;
+	return taken;
+}
+
 /** Retries until the attempt doesn't throw, and returns its result. */
 export const eventually = <T>(attempt: () => T | Promise<T>) =>
-	vi.waitFor(attempt, { timeout: LOCAL_HANG_MS, interval: 50 });
+	spending("waiting", () => vi.waitFor(attempt, { timeout: LOCAL_HANG_MS, interval: 50 }));
 
 /**
  * Uses up a rate limiter's current period. Returns how many requests it allowed. The period can end

@@ -36,7 +36,7 @@ import { twoFactors } from "../../src/db/schema/two_factor.ts";
 import { users } from "../../src/db/schema/users.ts";
 import { webhooks } from "../../src/db/schema/webhooks.ts";
 import { assertDocumented } from "./contract.ts";
-import { patiently } from "./time.ts";
+import { patiently, spending } from "./time.ts";
 
 export const db = drizzle(env.DB);
 
@@ -71,10 +71,13 @@ export async function call(
 		...(raw !== undefined && { body: raw }),
 	});
 	const context = createExecutionContext();
-	const response = overrides
-		? await app.fetch(request.clone(), { ...env, ...overrides }, context)
-		: await exports.default.fetch(request.clone());
-	await patiently(() => waitOnExecutionContext(context));
+	const response = await spending("requests", async () => {
+		const response = overrides
+			? await app.fetch(request.clone(), { ...env, ...overrides }, context)
+			: await exports.default.fetch(request.clone());
+		await patiently(() => waitOnExecutionContext(context));
+		return response;
+	});
 	await assertDocumented(request, response);
 	const text = new TextDecoder().decode(await response.arrayBuffer());
 	const json = response.headers.get("content-type")?.startsWith("application/json");

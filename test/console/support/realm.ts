@@ -3,10 +3,10 @@ import { randomUUID } from "node:crypto";
 import type { Locator, Page } from "playwright-core";
 import type { Tenantry } from "tenantry-client";
 import { expect, inject } from "vitest";
-import { clientOf, newMember, newOrganization, type Open } from "../../console/support/browser.ts";
-import { linkTo } from "../../console/support/people.ts";
 import type { Keycloak } from "../../support/keycloak.ts";
 import { codeOf } from "../../support/totp.ts";
+import { clientOf, newMember, newOrganization, type Open } from "./browser.ts";
+import { linkTo } from "./people.ts";
 
 const PASSWORD = "password-of-somebody";
 

@@ -1,8 +1,8 @@
 import { exports } from "cloudflare:workers";
 import { Webhook } from "standardwebhooks";
 import { expect, test } from "vitest";
-import { world } from "../../../../test/support/world.ts";
-import { PreconditionFailedError, Tenantry, verifyWebhook } from "../../src/index.ts";
+import { PreconditionFailedError, Tenantry, verifyWebhook } from "../packages/client/src/index.ts";
+import { world } from "./support/world.ts";
 
 test("the client works in a Worker", async () => {
 	const { owner, id: organization } = await world();

@@ -1,11 +1,11 @@
 /** Sign-ins with Keycloak, connected as docs/sign-on.md says. */
 import { beforeAll, describe, expect, test } from "vitest";
 import { problemOf } from "../../packages/console/src/pages/sign_in/problems.ts";
-import { clientOf, cookieOf, inBrowser } from "../console/support/browser.ts";
-import { linkTo } from "../console/support/people.ts";
 import { type Keycloak, missingKeycloak, startKeycloak } from "../support/keycloak.ts";
 import { codeOf } from "../support/totp.ts";
+import { clientOf, cookieOf, inBrowser } from "./support/browser.ts";
 import { followOpenId, followSaml } from "./support/guide.ts";
+import { linkTo } from "./support/people.ts";
 import {
 	addFactor,
 	addKey,
