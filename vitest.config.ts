@@ -134,6 +134,7 @@ export default defineConfig({
 		projects: [
 			inNode("unit", ["test/**/*.unit.test.ts", "packages/*/test/**/*.unit.test.ts"], {
 				isolate: false,
+				setupFiles: ["test/support/encodings.ts"],
 			}),
 			inWorkerd("worker", ["test/**/*.test.ts"], [UNIT, FULL, ...IN_NODE]),
 			inNode("journeys", ["test/journeys/**/*.test.ts"], CONSOLE),
