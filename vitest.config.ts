@@ -31,6 +31,8 @@ buildAssets();
 const limits = {
 	testTimeout: TEST_TIMEOUT_MS,
 	hookTimeout: TEST_TIMEOUT_MS,
+	// Paths of routes in names of tests stay whole.
+	taskTitleValueFormatTruncate: 0,
 	// A test in which no assertion ran fails, for example one that loops over nothing.
 	expect: { requireAssertions: true, poll: { timeout: HANG_MS, interval: 200 } },
 };

@@ -386,6 +386,35 @@ export const routes = [...published, ...added];
 /** The routes that need a key. */
 export const guarded = routes.flatMap(({ scope, ...rest }) => (scope ? [{ ...rest, scope }] : []));
 
+export type Guarded = (typeof guarded)[number];
+
+/** Returns the routes with these titles, like "GET /api/projects". */
+export const routesOf = (...titles: string[]) =>
+	titles.map((title) => {
+		const route = guarded.find(({ method, path }) => `${method} ${path}` === title);
+		if (!route) throw new Error(`There is no route ${title}.`);
+		return route;
+	});
+
+/**
+ * A read and a write of each kind of tenant (src/access/middleware.ts). What the middleware does is
+ * tested with these, since it is the same for all routes (test/mount.test.ts).
+ */
+export const sample = routesOf(
+	"GET /api/users/:uuid",
+	"POST /api/personal_api_keys",
+	"GET /api/organizations",
+	"PATCH /api/organizations/:id",
+	"GET /api/organizations/:organization_id/members",
+	"DELETE /api/organizations/:organization_id/domains/:id",
+	"GET /api/organizations/:organization_id/projects/:id",
+	"POST /api/organizations/:organization_id/projects",
+	"GET /api/projects/:id",
+	"DELETE /api/projects/:id",
+	"GET /api/projects/:project_id/batch_exports",
+	"POST /api/projects/:project_id/plugin_configs",
+);
+
 /** Returns the id for `:id` in a path. */
 export function subject(path: string, world: World) {
 	const ids: Record<string, string | number> = {
