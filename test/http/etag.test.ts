@@ -5,7 +5,7 @@ import { describe, expect, test } from "vitest";
 import { domains } from "../../src/db/schema/domains.ts";
 import { projects } from "../../src/db/schema/projects.ts";
 import { routesOf, sample, type World } from "../support/routes.ts";
-import { call, cost, db, furnished, join, racing } from "../support/world.ts";
+import { call, cost, db, furnished, join, racing, world } from "../support/world.ts";
 import { expectFailed, raceFor, tagOf, testChanges, testReads, testWithoutGet } from "./etag.ts";
 
 testReads([
@@ -30,12 +30,11 @@ test("an ETag is the same for every member who sees the same content, and anothe
 	expect(tagOf(await home.ask("GET", path))).not.toBe(first);
 });
 
-// Letters of one to four bytes. With a single é, JSON is one byte longer than its text.
-test.each(["Acme", "é", "€", "日本語", "🦄 é"])(
-	"the ETag of %s is the digest of its content",
-	async (name) => {
-		const home = await furnished();
-		const path = `/api/organizations/${home.id}`;
+test("an ETag is the digest of the content, whatever its letters", async () => {
+	const home = await world();
+	const path = `/api/organizations/${home.id}`;
+	// Letters of one to four bytes. With a single é, JSON is one byte longer than its text.
+	for (const name of ["Acme", "é", "€", "日本語", "🦄 é"]) {
 		await home.ask("PATCH", path, { body: { name } });
 		const response = await home.ask("GET", path);
 		expect(response.body).toMatchObject({ name });
@@ -43,8 +42,8 @@ test.each(["Acme", "é", "€", "日本語", "🦄 é"])(
 		expect(tagOf(response)).toBe(`"${digest.subarray(0, 16).toString("base64url")}"`);
 		const pretty = await home.ask("GET", `${path}?pretty`);
 		expect(pretty.body).toEqual(response.body);
-	},
-);
+	}
+});
 
 testChanges(
 	routesOf(
