@@ -137,6 +137,8 @@ export default defineConfig({
 			inNode("unit", ["test/**/*.unit.test.ts", "packages/*/test/**/*.unit.test.ts"], {
 				isolate: false,
 				setupFiles: ["test/support/encodings.ts"],
+				// Node.js loads Sucrase as CommonJS, so compile.ts must change the parser of that.
+				alias: { "sucrase/dist/esm/": "sucrase/dist/" },
 			}),
 			inWorkerd("worker", ["test/**/*.test.ts"], [UNIT, FULL, ...IN_NODE]),
 			inNode("journeys", ["test/journeys/**/*.test.ts"], CONSOLE),

@@ -1,7 +1,7 @@
 import { logError } from "../../lib/log.ts";
 import { callIsolate } from "../../outbound/isolates.ts";
+import type { Output, SourceFile } from "./output.ts";
 import type Compiler from "./worker.ts";
-import type { Output, SourceFile } from "./worker.ts";
 
 /**
  * Compiles files of a plugin, in the order given (docs/internals/architecture.md#the-compiler).
