@@ -122,7 +122,7 @@ const UNIT = "**/*.unit.test.ts";
 const FULL = "**/*.full.test.ts";
 const IN_NODE = ["test/journeys/**", "test/console/**", "test/scripts/**"];
 
-const CONSOLE = { globalSetup: "test/console/support/server.ts" };
+const CONSOLE = { globalSetup: "test/console/support/server.ts", isolate: false };
 const CLIENT = { globalSetup: "packages/client/test/support/server.ts" };
 
 // docs/internals/testing.md says which tests belong where.

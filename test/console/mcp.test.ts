@@ -104,6 +104,7 @@ inBrowser("the official MCP client", (open) => {
 		const warning = vi.spyOn(console, "warn").mockReturnValue();
 		await expect(second.list()).rejects.toThrow(UnauthorizedError);
 		expect(warning.mock.lastCall?.[0]).toContain("invalid_grant");
+		warning.mockRestore();
 		expect(program.asked).toBeDefined();
 	});
 });

@@ -1,12 +1,22 @@
 /** A browser for tests, and checks of pages. */
 import { mkdirSync } from "node:fs";
 import { type Browser, type BrowserContextOptions, chromium, type Page } from "playwright-core";
-import { afterAll, beforeAll, describe, onTestFinished } from "vitest";
+import { describe, onTestFinished } from "vitest";
 import { HANG_MS } from "./hang.ts";
 import { browserAt } from "./server.ts";
 
 const program = browserAt();
 const missing = program === undefined && "no Chromium is installed";
+
+const launch = () =>
+	chromium.launch({
+		executablePath: program ?? "",
+		timeout: HANG_MS,
+		args: ["--no-sandbox", "--disable-gpu", "--disable-background-networking"],
+	});
+
+/** The browser, which is started once for all test files of a worker, and ends with the worker. */
+let launched: Promise<Browser> | undefined;
 
 /** Opens a page in a new browser session. */
 type NewPage = (options?: BrowserContextOptions) => Promise<Page>;
@@ -22,18 +32,9 @@ async function print(pages: Page[]) {
 /** Runs tests with a browser. They are skipped if none is installed. */
 export function withBrowser(name: string, tests: (newPage: NewPage) => void) {
 	describe.skipIf(missing)(`${name}${missing ? ` (${missing})` : ""}`, () => {
-		let browser: Browser;
-		beforeAll(async () => {
-			browser = await chromium.launch({
-				executablePath: program ?? "",
-				timeout: HANG_MS,
-				args: ["--no-sandbox", "--disable-gpu", "--disable-background-networking"],
-			});
-		});
-		afterAll(() => browser?.close());
-
 		tests(async (options = {}) => {
-			const context = await browser.newContext(options);
+			launched ??= launch();
+			const context = await (await launched).newContext(options);
 			onTestFinished(async ({ task }) => {
 				try {
 					if (task.result?.state === "fail") await print(context.pages());

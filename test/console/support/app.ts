@@ -1,7 +1,7 @@
 /** An app that asks for access, as the client library of others does. */
 import { createServer } from "node:http";
 import * as oauth from "oauth4webapi";
-import { afterAll, inject } from "vitest";
+import { inject } from "vitest";
 import { clientOf } from "./browser.ts";
 
 /** The server of the app, which has its document. */
@@ -17,12 +17,11 @@ const host = createServer((request, response) => {
 });
 
 await new Promise<void>((resolve) => host.listen(0, "127.0.0.1", resolve));
+host.unref();
 const address = host.address();
 
 /** The URL of the app's document. */
 export const client_id = `http://127.0.0.1:${typeof address === "object" ? address?.port : 0}/app`;
-
-afterAll(() => host.close());
 
 /** Where the app continues. */
 export const callback = () => `${inject("console").provider}/callback`;
