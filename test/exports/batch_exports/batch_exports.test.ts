@@ -379,6 +379,18 @@ describe("changing", () => {
 		});
 	});
 
+	test("an export with names that are rejected now can still be changed otherwise", async () => {
+		const bad = { xql_query: "SELECT event AS ctid FROM events" };
+		const xql_query = "SELECT event AS b FROM events";
+		const { here, made, path } = await exporting({ destination: POSTGRES, xql_query });
+		await db.update(batchExports).set(bad).where(eq(batchExports.uuid, made.id));
+		expect(await here("PATCH", path, { body: { name: "y" } })).toMatchObject({ status: 200 });
+		expect(await here("PATCH", path, { body: bad })).toMatchObject({
+			status: 400,
+			body: { attr: "xql_query" },
+		});
+	});
+
 	test("a new end_at is compared with the stored start_at", async () => {
 		const { here, path } = await exporting({
 			start_at: "2026-02-02T00:00:00Z",

@@ -1,5 +1,6 @@
 import { v7 } from "uuid";
 import { expect } from "vitest";
+import { INTERVALS } from "../../../src/db/schema/batch_exports.ts";
 import {
 	dueWindows,
 	firstMissing,
@@ -10,9 +11,10 @@ import {
 	schedule,
 	type Window,
 } from "../../../src/exports/engine/windows.ts";
-import type { Random } from "../../fire/random.ts";
-import type { Subject } from "./histories.ts";
+import { type Random, seeded } from "../../fire/random.ts";
+import { flaw, followAdvice, live, overlap, type Subject } from "./histories.ts";
 
+const HOUR = 3_600_000;
 const iso = (at: number) => new Date(at).toISOString();
 
 /** An export of the functions that decide about windows, without a database. */
@@ -93,4 +95,26 @@ export function modelled(start: number, random: Random): Subject {
 		},
 		state: async () => ({ until: row.next_start_at, runs, missing }),
 	};
+}
+
+/**
+ * Checks that every moment before the schedule is exported once by arrival, or the log says how, in
+ * so many histories.
+ */
+export async function exportHistories(histories: number) {
+	let runs = 0;
+	for (let seed = 1; seed <= histories; seed += 1) {
+		const random = seeded(seed);
+		const start = Date.parse("2026-01-01T10:20:00Z") + random.integer(0, 1000) * 61_007;
+		const subject = modelled(start, random);
+		await live(subject, random, { steps: 24, intervals: INTERVALS, maxDowntime: 48 * HOUR });
+		expect(overlap((await subject.state()).runs), `seed ${seed}`).toBe(false);
+		await followAdvice(subject);
+		const state = await subject.state();
+		const first = iso(Math.floor(start / HOUR) * HOUR);
+		expect(flaw(state.runs, first, state.until), `seed ${seed}`).toBeNull();
+		runs += state.runs.length;
+	}
+	// The histories aren't trivial.
+	expect(runs).toBeGreaterThan(50 * histories);
 }

@@ -1,11 +1,12 @@
 import { createClient } from "@clickhouse/client-web";
 import { beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
 import { parse } from "../../../../src/exports/engine/query/query.ts";
-import { fieldsOf, type Row } from "../../../../src/exports/engine/rows.ts";
+import type { Row } from "../../../../src/exports/engine/rows.ts";
 import { clickhouse } from "../../../../src/exports/engine/sources/clickhouse.ts";
 import type { Position, Selection, Source } from "../../../../src/exports/engine/sources/source.ts";
 import { MisconfiguredError } from "../../../../src/outbound/errors.ts";
 import { access, noClickHouse } from "../../../support/clickhouse_tables.ts";
+import { selection as anySelection } from "./cases.ts";
 
 const EVENTS = `team_id Int64, uuid UUID, event LowCardinality(String), distinct_id String, person_id Nullable(String),
 	properties String, person_properties String, elements_chain String, timestamp DateTime64(6, 'UTC'),
@@ -38,18 +39,8 @@ async function command(query: string, query_params = {}) {
 let teams = 1_000_000;
 const team = () => ++teams;
 
-const selection = (more: Partial<Selection>): Selection => ({
-	team_id: 0,
-	model: "events",
-	fields: fieldsOf(more.model ?? "events", null, false),
-	by: "arrival",
-	start: "2026-01-02T00:00:00Z",
-	end: "2026-01-03T00:00:00Z",
-	include_events: [],
-	exclude_events: [],
-	where: null,
-	...more,
-});
+const selection = (more: Partial<Selection>) =>
+	anySelection({ start: "2026-01-02T00:00:00Z", end: "2026-01-03T00:00:00Z", ...more });
 
 /** All pages of a selection. */
 async function walk(

@@ -1,9 +1,6 @@
-import { eq } from "drizzle-orm";
 import { expect, test } from "vitest";
-import { batchExports } from "../../../src/db/schema/batch_exports.ts";
 import { checkQuery } from "../../../src/exports/batch_exports/rules.ts";
 import { ApiError } from "../../../src/http/errors.ts";
-import { db, world } from "../../support/world.ts";
 
 /** Why an export with these fields is rejected; null if it is accepted. */
 function whyNot(type: string, fields: string) {
@@ -50,29 +47,4 @@ test.each([
 	["S3", "lower(event), properties.$browser, event AS a, event AS A"],
 ])("%s can have the columns %s", (type, fields) => {
 	expect(whyNot(type, fields)).toBeNull();
-});
-
-test("an export with names that are rejected now can still be changed otherwise", async () => {
-	const { here } = await world();
-	const body = {
-		name: "x",
-		interval: "hour",
-		destination: {
-			type: "Postgres",
-			config: { user: "u", password: "p", host: "db.example.com", database: "d" },
-		},
-		xql_query: "SELECT event AS ctid FROM events",
-	};
-	expect(await here("POST", "/batch_exports", { body })).toMatchObject({
-		status: 400,
-		body: { attr: "xql_query" },
-	});
-	const { body: made } = await here("POST", "/batch_exports", {
-		body: { ...body, xql_query: "SELECT event AS b FROM events" },
-	});
-	const { xql_query } = body;
-	await db.update(batchExports).set({ xql_query }).where(eq(batchExports.uuid, made.id));
-	const path = `/batch_exports/${made.id}`;
-	expect(await here("PATCH", path, { body: { name: "y" } })).toMatchObject({ status: 200 });
-	expect(await here("PATCH", path, { body: { xql_query } })).toMatchObject({ status: 400 });
 });

@@ -5,7 +5,6 @@ import {
 	batchExportBackfills,
 	batchExportRuns,
 	batchExports,
-	INTERVALS,
 } from "../../../src/db/schema/batch_exports.ts";
 import { foldOldRuns } from "../../../src/exports/engine/fold.ts";
 import { runDueExports as tick } from "../../../src/exports/engine/schedule.ts";
@@ -13,29 +12,12 @@ import type { Window } from "../../../src/exports/engine/windows.ts";
 import { seeded } from "../../fire/random.ts";
 import { db, rowOf, world } from "../../support/world.ts";
 import { flaw, followAdvice, live, overlap, type Subject } from "./histories.ts";
-import { modelled } from "./modelled.ts";
+import { exportHistories } from "./modelled.ts";
+import { foldHistories } from "./range_histories.ts";
 import { latestIdAt, turnOf } from "./turn.ts";
 
 const HOUR = 3_600_000;
 const iso = (at: number) => new Date(at).toISOString();
-
-test("in 1,000 histories, every moment before the schedule is exported once by arrival, or the log says how", async () => {
-	let runs = 0;
-	for (let seed = 1; seed <= 1000; seed += 1) {
-		const random = seeded(seed);
-		const start = Date.parse("2026-01-01T10:20:00Z") + random.integer(0, 1000) * 61_007;
-		const subject = modelled(start, random);
-		await live(subject, random, { steps: 24, intervals: INTERVALS, maxDowntime: 48 * HOUR });
-		expect(overlap((await subject.state()).runs), `seed ${seed}`).toBe(false);
-		await followAdvice(subject);
-		const state = await subject.state();
-		const first = iso(Math.floor(start / HOUR) * HOUR);
-		expect(flaw(state.runs, first, state.until), `seed ${seed}`).toBeNull();
-		runs += state.runs.length;
-	}
-	// The histories aren't trivial.
-	expect(runs).toBeGreaterThan(50_000);
-});
 
 /** Launches nothing: the test ends the runs. */
 const still: Env = {
@@ -129,34 +111,29 @@ async function created(start: number, isFolded = false): Promise<Subject> {
 	};
 }
 
-test.each([1, 2, 3, 4])(
-	"an export's rows and log have every window once: history %i",
-	async (seed) => {
-		const random = seeded(seed);
-		const start = (Math.floor(Date.now() / HOUR) + 1 / 3) * HOUR;
-		const subject = await created(start);
-		await live(subject, random, {
-			steps: 14,
-			intervals: ["hour", "every 15 minutes", "day", "week"],
-			maxDowntime: 30 * HOUR,
-		});
-		expect(overlap((await subject.state()).runs)).toBe(false);
-		await followAdvice(subject);
-		const state = await subject.state();
-		expect(flaw(state.runs, iso(Math.floor(start / HOUR) * HOUR), state.until)).toBeNull();
-	},
-);
+test("1,000 histories of the functions that decide about windows and ranges", async () => {
+	await exportHistories(1000);
+	await foldHistories(1000);
+});
 
-test.each([1, 2])(
-	"an export's rows and log have every window once while its old runs are folded: history %i",
-	async (seed) => {
+test.each([
+	[1, false],
+	[2, false],
+	[3, false],
+	[4, false],
+	[1, true],
+	[2, true],
+])(
+	"an export's rows and log have every window once: history %i, old runs are folded: %j",
+	async (seed, isFolded) => {
 		const random = seeded(seed);
-		const start = (Math.ceil(latestIdAt() / HOUR) + 1 / 3) * HOUR;
-		const subject = await created(start, true);
-		await subject.wait(60 * HOUR, true);
+		const now = isFolded ? latestIdAt() : Date.now();
+		const start = (Math.ceil(now / HOUR) + 1 / 3) * HOUR;
+		const subject = await created(start, isFolded);
+		if (isFolded) await subject.wait(60 * HOUR, true);
 		await live(subject, random, {
-			steps: 10,
-			intervals: ["hour", "every 15 minutes", "day"],
+			steps: isFolded ? 10 : 14,
+			intervals: ["hour", "every 15 minutes", "day", ...(isFolded ? [] : ["week" as const])],
 			maxDowntime: 30 * HOUR,
 		});
 		expect(overlap((await subject.state()).runs)).toBe(false);

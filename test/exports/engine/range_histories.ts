@@ -1,6 +1,6 @@
-import { expect, test } from "vitest";
+import { expect } from "vitest";
 import { INTERVALS } from "../../../src/db/schema/batch_exports.ts";
-import { changesOf, merge, type Range } from "../../../src/exports/engine/ranges.ts";
+import { changesOf, type Range } from "../../../src/exports/engine/ranges.ts";
 import { LENGTHS, type Window } from "../../../src/exports/engine/windows.ts";
 import { type Random, seeded } from "../../fire/random.ts";
 import { live } from "./histories.ts";
@@ -8,59 +8,6 @@ import { modelled } from "./modelled.ts";
 
 const HOUR = 3_600_000;
 const iso = (at: number) => new Date(at).toISOString();
-
-const at = (hour: number) => iso(Date.UTC(2026, 0, 1, hour));
-
-const delivered = (start: number, end: number, runs = end - start): Range => ({
-	start: at(start),
-	end: at(end),
-	latest_error: null,
-	runs,
-	rows: 10 * runs,
-	bytes: 100 * runs,
-});
-
-const missing = (start: number, end: number, latest_error = "No."): Range => ({
-	start: at(start),
-	end: at(end),
-	latest_error,
-	runs: 0,
-	rows: 0,
-	bytes: 0,
-});
-
-test("ranges that touch or overlap are one, with the sums of both", () => {
-	expect(merge([delivered(2, 3), delivered(0, 1), delivered(1, 2)])).toEqual([delivered(0, 3)]);
-	expect(merge([delivered(0, 4), delivered(1, 2)])).toEqual([delivered(0, 4, 5)]);
-	expect(merge([delivered(0, 1), delivered(2, 3)])).toEqual([delivered(0, 1), delivered(2, 3)]);
-});
-
-test("a gap stays a gap, with the latest error, until it is delivered", () => {
-	expect(merge([missing(0, 1, "First."), missing(1, 2, "Second."), delivered(2, 3)])).toEqual([
-		missing(0, 2, "Second."),
-		delivered(2, 3),
-	]);
-	expect(merge([missing(0, 1, "First."), missing(0, 1, "Second.")])).toEqual([
-		missing(0, 1, "Second."),
-	]);
-	expect(merge([missing(0, 5), delivered(1, 2), delivered(3, 4)])).toEqual([
-		missing(0, 1),
-		delivered(1, 2),
-		missing(2, 3),
-		delivered(3, 4),
-		missing(4, 5),
-	]);
-	expect(merge([missing(1, 2), delivered(0, 3)])).toEqual([delivered(0, 3)]);
-});
-
-test("a day of runs changes one range", () => {
-	const day = Array.from({ length: 24 }, (_, i) => delivered(24 + i, 25 + i));
-	expect(changesOf([delivered(0, 24)], day)).toEqual({ removed: [], written: [delivered(0, 48)] });
-	expect(changesOf([delivered(0, 24), delivered(48, 50)], day)).toEqual({
-		removed: [delivered(48, 50)],
-		written: [delivered(0, 50)],
-	});
-});
 
 /**
  * Says of every moment whether it was delivered, and otherwise whether a run tried to: where one of
@@ -118,9 +65,13 @@ const backfilled = (start: number, random: Random) =>
 		}));
 	}).flat();
 
-test("in 1,000 histories, runs and ranges say the same before, while and after runs are folded", async () => {
+/**
+ * Checks that runs and ranges say the same before, while and after runs are folded, in so many
+ * histories.
+ */
+export async function foldHistories(histories: number) {
 	let folded = 0;
-	for (let seed = 1; seed <= 1000; seed += 1) {
+	for (let seed = 1; seed <= histories; seed += 1) {
 		const random = seeded(seed);
 		const start = Date.parse("2026-01-01T10:20:00Z") + random.integer(0, 1000) * 61_007;
 		const subject = modelled(start, random);
@@ -157,5 +108,5 @@ test("in 1,000 histories, runs and ranges say the same before, while and after r
 		}
 	}
 	// The histories aren't trivial.
-	expect(folded).toBeGreaterThan(50_000);
-});
+	expect(folded).toBeGreaterThan(50 * histories);
+}

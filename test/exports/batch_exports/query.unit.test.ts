@@ -1,101 +1,11 @@
-import { env } from "cloudflare:workers";
 import * as fc from "fast-check";
-import { beforeAll, describe, expect, test } from "vitest";
-import { events } from "../../../src/db/schema/events.ts";
-import { evaluator } from "../../../src/exports/engine/evaluate.ts";
+import { describe, expect, test } from "vitest";
 import { like } from "../../../src/exports/engine/like.ts";
 import { parse } from "../../../src/exports/engine/query/query.ts";
-import type { Row } from "../../../src/exports/engine/rows.ts";
-import { d1 } from "../../../src/exports/engine/sources/d1.ts";
-import { ApiError } from "../../../src/http/errors.ts";
 import { wrong } from "../../support/errors.ts";
-import { newId } from "../../support/events.ts";
-import { db } from "../../support/world.ts";
+import { evaluated, KEYS, quoted, rejection, select, TEAM, testQueries } from "./queries.ts";
 
 const understood = (text: string) => parse(text).schema.xql_query;
-
-/** The response to an invalid query. */
-function rejection(text: string) {
-	try {
-		parse(text);
-	} catch (error) {
-		if (error instanceof ApiError) return { status: error.status, body: error.body };
-		throw error;
-	}
-	return "It was understood.";
-}
-
-const select = (expressions: string) => `SELECT ${expressions} FROM events`;
-
-const KEYS = ["a b", 'q"q', "d.d", "$x", "b\\s", "ü", "[0]", "🦔", "a'b", ""];
-
-const properties = {
-	text: 'x"ü',
-	half: 1.5,
-	seven: 7,
-	large: 9007199254740991,
-	larger: JSON.rawJSON("9007199254740993"),
-	exponent: JSON.rawJSON("9.007199254740993e15"),
-	largest: JSON.rawJSON("9223372036854775807"),
-	beyond: JSON.rawJSON("9223372036854775808"),
-	padded: " 12 ",
-	empty: "",
-	zero: 0,
-	yes: true,
-	no: false,
-	nothing: null,
-	list: [1, 2],
-	object: { in: { "n.n": "deep" } },
-	day: "2026-02-28T23:00:00-05:00",
-	no_day: "2026-02-30",
-	$browser: "Firefox",
-	null: "null",
-	...Object.fromEntries(KEYS.map((key) => [key, `of ${key}`])),
-};
-
-const quoted = (text: string) => `'${text.replaceAll("\\", "\\\\").replaceAll("'", "''")}'`;
-
-const TEAM = 11_001;
-
-beforeAll(async () => {
-	const at = "2026-01-02T03:04:05.678Z";
-	await db.insert(events).values({
-		id: newId(TEAM, at),
-		team_id: TEAM,
-		uuid: "00000000-0000-0000-0000-000000000001",
-		event: "Signed Up",
-		distinct_id: "d",
-		properties: JSON.stringify(properties),
-		timestamp: at,
-		_inserted_at: at,
-	});
-});
-
-/** The result of a query for the only event; null if its condition filters it out. */
-async function answered(text: string, source = d1(env.DB)) {
-	const { rows } = await source.page(
-		{
-			...parse(text),
-			team_id: TEAM,
-			model: "events",
-			by: "event",
-			start: "2026-01-02T00:00:00Z",
-			end: "2026-01-03T00:00:00Z",
-			include_events: [],
-			exclude_events: [],
-		},
-		null,
-	);
-	return rows[0] ?? null;
-}
-
-/** The result of a query for a row; null if its condition filters it out. */
-function evaluated(text: string, row: Record<string, Row[number]>) {
-	const { fields, where } = parse(text);
-	const evaluate = evaluator(Object.keys(row), fields, where);
-	const { rows } = evaluate([Object.values(row)]);
-	return rows[0] ?? null;
-}
 
 describe("a query is parsed and normalised", () => {
 	test.each([
@@ -271,18 +181,18 @@ describe("a query has bounds", () => {
 		["comparisons", "null = (", ")"],
 		["lists", "null in (", ")"],
 	])("%s: 50 deep can be evaluated, deeper is rejected", async (_, before, after) => {
-		await expect(answered(nested(50, before, after))).resolves.toHaveLength(1);
+		expect(evaluated(nested(50, before, after))).toHaveLength(1);
 		expect(rejection(nested(51, before, after))).toEqual(deep);
 		expect(rejection(nested(200, before, after))).toEqual(deep);
 	});
 
 	test("any number of conditions joined by AND or OR is one level", async () => {
 		const where = Array(130).fill("1 = 1").join(" and ");
-		await expect(answered(`${select("event")} where ${where}`)).resolves.toEqual(["Signed Up"]);
+		expect(evaluated(`${select("event")} where ${where}`)).toEqual(["Signed Up"]);
 	});
 
 	test("90 fields", async () => {
-		await expect(answered(numbered(90))).resolves.toHaveLength(90);
+		expect(evaluated(numbered(90))).toHaveLength(90);
 		expect(rejection(numbered(91))).toEqual(
 			wrong("invalid_input", "A query can have at most 90 fields", "xql_query"),
 		);
@@ -295,7 +205,7 @@ describe("a query has bounds", () => {
 	])("400 parts can be evaluated when they are %s, and no more", async (_, count, part) => {
 		const parts = (fields: number) =>
 			select(Array.from({ length: fields }, (_, at) => `${part} AS c${at}`).join());
-		await expect(answered(parts(count))).resolves.toHaveLength(count);
+		expect(evaluated(parts(count))).toHaveLength(count);
 		expect(rejection(parts(count + 1))).toEqual(
 			wrong(
 				"invalid_input",
@@ -515,14 +425,14 @@ describe("a field has a kind and a value", () => {
 		["toDate(20260102)", "date", null],
 	])("%s", async (text, kind, value) => {
 		expect(parse(select(text)).fields).toMatchObject([{ kind }]);
-		expect(await answered(select(text))).toEqual([value]);
+		expect(evaluated(select(text))).toEqual([value]);
 	});
 
 	test.each(KEYS)("a property may have the name %j", async (key) => {
 		const text = select(`properties[${quoted(key)}] AS x`);
 		const value = JSON.stringify(`of ${key}`);
-		expect(await answered(text)).toEqual([value]);
-		expect(await answered(understood(text))).toEqual([value]);
+		expect(evaluated(text)).toEqual([value]);
+		expect(evaluated(understood(text))).toEqual([value]);
 	});
 
 	test("a property may have any name", () => {
@@ -539,163 +449,7 @@ describe("a field has a kind and a value", () => {
 	});
 });
 
-const literals = fc.oneof(
-	fc.string({ unit: "grapheme" }).map((text) => quoted(text.replaceAll("\0", ""))),
-	fc.double({ noNaN: true, noDefaultInfinity: true }).map(String),
-	fc.integer().map(String),
-	fc.constantFrom("true", "FALSE", "null", "' 12.5 '", "'2026-01-02T'"),
-);
-
-const columns = fc.oneof(
-	fc.constantFrom(
-		"uuid",
-		"event",
-		"person_id",
-		"properties",
-		"person_properties",
-		"timestamp",
-		"team_id",
-	),
-	fc.constantFrom(...Object.keys(properties), "missing").map((key) => `properties[${quoted(key)}]`),
-);
-
-const { expressions } = fc.letrec<{ expressions: string }>((tie) => ({
-	expressions: fc.oneof(
-		{ maxDepth: 5, depthSize: "large" },
-		fc.oneof(literals, columns),
-		fc
-			.tuple(tie("expressions"), fc.constantFrom("+", "-", "*", "/"), tie("expressions"))
-			.map((parts) => parts.join(" ")),
-		fc
-			.tuple(
-				tie("expressions"),
-				fc.constantFrom("=", "!=", "<>", "<", "<=", ">", ">=", "AND", "or"),
-				tie("expressions"),
-			)
-			.map(([left, operator, right]) => `(${left}) ${operator} (${right})`)
-			.map((text) => `(${text})`),
-		fc
-			.tuple(
-				tie("expressions"),
-				fc.constantFrom("in", "NOT IN"),
-				fc.array(tie("expressions"), { minLength: 1, maxLength: 3 }),
-			)
-			.map(([value, operator, list]) => `((${value}) ${operator} (${list}))`),
-		fc
-			.tuple(
-				tie("expressions"),
-				fc.constantFrom("like '%a_'", "NOT LIKE '\\\\%x'", "is null", "IS NOT NULL"),
-			)
-			.map(([value, test]) => `((${value}) ${test})`),
-		tie("expressions").map((part) => `(not ${part})`),
-		tie("expressions").map((part) => `(${part})`),
-		tie("expressions").map((part) => `- ${part}`),
-		fc
-			.tuple(
-				fc.constantFrom("toString", "TOINT", "toFloat", "lower", "upper", "length", "toDate"),
-				tie("expressions"),
-			)
-			.map(([name, part]) => `${name}(${part})`),
-		fc
-			.tuple(
-				fc.constantFrom("concat", "coalesce"),
-				fc.array(tie("expressions"), { minLength: 1, maxLength: 3 }),
-			)
-			.map(([name, parts]) => `${name}(${parts.join()})`),
-		fc
-			.tuple(tie("expressions"), tie("expressions"), tie("expressions"))
-			.map((parts) => `if(${parts.join()})`),
-	),
-}));
-
-const queries = fc
-	.tuple(fc.array(expressions, { minLength: 1, maxLength: 4 }), fc.option(expressions))
-	.map(([parts, where]) => {
-		const fields = parts.map((part, at) => `${part} AS c${at}`).join();
-		return select(fields) + (where === null ? "" : ` WHERE ${where}`);
-	});
-
-/** Whether a query is within the limits. Throws any other error. */
-const fits = (text: string) => {
-	const rejected = rejection(text);
-	if (rejected === "It was understood.") return true;
-	expect(rejected).toEqual(
-		wrong(
-			"invalid_input",
-			expect.stringMatching(/too deeply|at most|^Unable to (compare|read)|lose digits/),
-			"xql_query",
-		),
-	);
-	return false;
-};
-
-test("a normalised query parses to the same query", () => {
-	fc.assert(
-		fc.property(queries, (text) => {
-			fc.pre(fits(text));
-			const query = parse(text);
-			expect(parse(query.schema.xql_query)).toEqual(query);
-		}),
-		{ numRuns: 300 },
-	);
-});
-
-/** Values of columns, and JSON as other programs write it. */
-const rows = fc.record({
-	uuid: fc.uuid(),
-	event: fc.string({ unit: "binary" }),
-	person_id: fc.option(fc.string()),
-	properties: fc.oneof(
-		fc.constant(JSON.stringify(properties)),
-		fc.json(),
-		fc.string(),
-		fc.constantFrom(
-			'{"text":1e999,"half":1.50,"seven":-0,"large":12345678901234567890}',
-			"[".repeat(20_000) + "]".repeat(20_000),
-			`{"list":${"[".repeat(20_000)}${"]".repeat(20_000)}}`,
-		),
-	),
-	person_properties: fc.option(fc.json()),
-	timestamp: fc
-		.date({ noInvalidDate: true, min: new Date(0), max: new Date(4e12) })
-		.map((date) => date.toISOString()),
-	team_id: fc.nat(),
-});
-
-const KINDS: Record<string, (value: unknown) => boolean> = {
-	text: (value) => typeof value === "string",
-	timestamp: (value) => typeof value === "string",
-	date: (value) => typeof value === "string",
-	json: (value) => typeof value === "string",
-	integer: (value) => typeof value === "bigint" || Number.isFinite(value),
-	number: Number.isFinite,
-	boolean: (value) => typeof value === "boolean",
-};
-
-test("any valid query can be evaluated for any row, to values of its fields' kinds", () => {
-	fc.assert(
-		fc.property(queries, rows, (text, row) => {
-			fc.pre(fits(text));
-			const { fields } = parse(text);
-			for (const [at, value] of (evaluated(text, row) ?? []).entries())
-				if (value !== null) expect(KINDS[fields[at]?.kind ?? ""]?.(value)).toBe(true);
-		}),
-		{ numRuns: 1000 },
-	);
-});
-
-test("each row matches exactly one of a condition, its negation and IS NULL", () => {
-	fc.assert(
-		fc.property(expressions, rows, (condition, row) => {
-			const where = (text: string) => `${select("uuid")} WHERE ${text}`;
-			const texts = [`(${condition})`, `not (${condition})`, `(${condition}) is null`].map(where);
-			fc.pre(texts.every(fits));
-			const taken = texts.filter((text) => evaluated(text, row) !== null);
-			expect(taken).toHaveLength(1);
-		}),
-		{ numRuns: 1000 },
-	);
-});
+testQueries(50);
 
 test("numbers keep their digits anywhere in JSON", () => {
 	const text = `{"token":"1E5","id":12345678901234567890,"list":[1.50,{"n":-0}],"word":"a","tiny":1E-7}`;
@@ -726,60 +480,13 @@ test.each([
 	expect(compare("a = properties.b")).toEqual([operator === "="]);
 });
 
-test("LIKE gives the same result as a regular expression, for any text", () => {
-	const parts = fc.constantFrom("%", "_", "a", "b", "ab", "🦔", "\\%", "\n");
-	const patterns = fc.array(parts, { maxLength: 12 }).map((all) => all.join(""));
-	const texts = fc
-		.array(fc.constantFrom("a", "b", "🦔", "%", "\n"), { maxLength: 12 })
-		.map((all) => all.join(""));
-	const expression = (pattern: string) =>
-		new RegExp(
-			`^${pattern.replace(/\\%|[%_]/g, (part) => (part === "%" ? ".*" : part === "_" ? "." : "%"))}$`,
-			"su",
-		);
-	fc.assert(
-		fc.property(patterns, texts, (pattern, text) => {
-			expect(like(pattern)(text)).toBe(expression(pattern).test(text));
-		}),
-		{ numRuns: 2000 },
-	);
-});
-
 test("LIKE needs a bounded number of steps", () => {
 	// A backtracking matcher would not finish.
 	expect(like(`${"%a".repeat(120)}%b`)("a".repeat(10_000))).toBe(false);
 	expect(like("%_%_%_%_%_%_%_%_b")("🦔".repeat(10_000))).toBe(false);
-	// The product of both lengths would be too much, too.
-	const text = "a".repeat(500_000);
-	expect(like(`%${"a".repeat(50_000)}b`)(text)).toBe(false);
-	expect(like(`%${"a".repeat(50_000)}_%`)(text)).toBe(true);
 });
 
 test("a number is read in a bounded number of steps", () => {
 	const text = `${"1".repeat(500_000)}x`;
 	expect(evaluated(select("toFloat(event)"), { event: text })).toEqual([null]);
-});
-
-test("any text is either parsed or rejected", () => {
-	const words = fc.constantFrom(
-		..."SELECT FROM events WITH UNION JOIN WHERE AS ( ) [ ] , . ; + - * / ' \" ` -- /* */ \\ \0 1 .5 1e9 properties uuid lower( if( 'a' true null \ud800".split(
-			" ",
-		),
-	);
-	const texts = fc.oneof(
-		fc.string({ unit: "binary", maxLength: 200 }),
-		fc.string({ maxLength: 200 }),
-		fc.array(words, { maxLength: 40 }).map((parts) => `SELECT ${parts.join(" ")}`.slice(0, 200)),
-	);
-	fc.assert(
-		fc.property(texts, (text) => {
-			const rejected = rejection(text);
-			if (rejected !== "It was understood.")
-				expect(rejected).toMatchObject({
-					status: 400,
-					body: { attr: "xql_query" },
-				});
-		}),
-		{ numRuns: 2000 },
-	);
 });
