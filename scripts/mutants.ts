@@ -2,8 +2,9 @@
  * `npm run mutants`: makes careless changes in the folders that decide who may do what and what is
  * delivered, one at a time, and runs the tests that should notice. `--folder auth` selects a
  * folder, `--sample 40` the number of changes in each (all by default), `--seed 1` which ones.
- * Lists the changes that no test noticed, and the share that was noticed in each folder
- * (docs/internals/mutants.md). Changed files are never written to disk.
+ * Lists the changes that no test noticed, and how many were noticed in each folder, by the tests of
+ * `npm test` and by those of `npm run test:all` (docs/internals/mutants.md). Changed files are never
+ * written to disk.
  */
 import { fork } from "node:child_process";
 import { once } from "node:events";
@@ -172,7 +173,10 @@ async function noticedBy({ file, code, change }: Mutant, tests: string[][], limi
 	return result;
 }
 
-const scores: [folder: string, noticed: number, all: number][] = [];
+/** Whether a test is one that only `npm run test:all` runs. */
+const isOfFull = (test: string) => test.includes(".full.test.ts");
+
+const scores: { folder: string; early: number; late: number; all: number }[] = [];
 for (const folder of values.folder) {
 	const tests = FOLDERS[folder];
 	if (!tests) fail(`There is no folder ${folder}, only ${Object.keys(FOLDERS).join(", ")}.`);
@@ -183,22 +187,22 @@ for (const folder of values.folder) {
 	const failed = await runner.run({ tests });
 	if (failed) fail(`Without a change, this fails: ${failed}`);
 	const limit = HANG_FACTOR * (performance.now() - start) + HANG_MORE_MS;
-	let noticed = 0;
+	const score = { folder, early: 0, late: 0, all: mutants.length };
 	for (const mutant of mutants) {
 		const place = `${relative(root, mutant.file)}:${lineOf(mutant)}`;
 		const by = await noticedBy(mutant, tests, limit);
-		if (by) noticed += 1;
+		if (by) score[isOfFull(by) ? "late" : "early"] += 1;
 		console.log(
 			`  ${by ? "noticed" : "SURVIVED"} ${place} ${mutant.change.what}${by ? `, by ${by}` : ""}`,
 		);
 		if (!by) console.log(diffOf(mutant));
 	}
-	scores.push([folder, noticed, mutants.length]);
+	scores.push(score);
 }
-console.log("\nNoticed:");
-for (const [folder, noticed, all] of scores)
+console.log("\nNoticed by npm test, only by npm run test:all, and not at all:");
+for (const { folder, early, late, all } of scores)
 	console.log(
-		`  ${folder.padEnd(22)} ${noticed} of ${all} (${((100 * noticed) / all).toFixed(0)}%)`,
+		`  ${folder.padEnd(22)} ${[early, late, all - early - late].map((n) => String(n).padStart(4)).join("")} of ${all}`,
 	);
 await runner.stop();
 process.exit();

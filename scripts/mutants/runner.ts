@@ -1,6 +1,6 @@
 /**
- * Runs the tests of the worker against changed files, in a process of its own that can be killed if
- * a change makes the worker hang. A changed file only exists in the memory of this process.
+ * Runs tests against changed files, in a process of its own that can be killed if a change makes
+ * them hang. A changed file only exists in the memory of this process.
  */
 import { realpathSync } from "node:fs";
 import { createVitest, type TestRunResult, type TestSpecification, type Vite } from "vitest/node";
@@ -12,6 +12,7 @@ import { Task } from "./messages.ts";
  */
 const TEST_TIMEOUT_MS = 180_000;
 const HANG_MS = 60_000;
+const LOCAL_HANG_MS = 30_000;
 
 const root = realpathSync(`${import.meta.dirname}/../..`);
 
@@ -24,13 +25,18 @@ const inMemory: Vite.Plugin = {
 	load: (id) => files.get(id.split("?")[0] ?? ""),
 };
 
+/** The projects of quick tests, and those of the others. No change needs a console or a command. */
+const LEVELS = [["unit", "worker"], ["full-worker"]];
+
 const { default: config } = await import("../../vitest.config.ts");
 const projects = (config.test?.projects ?? []).flatMap((project) =>
-	typeof project === "object" && "test" in project && project.test?.name === "worker"
+	typeof project === "object" &&
+	"test" in project &&
+	LEVELS.flat().includes(String(project.test?.name))
 		? [
 				{
 					...project,
-					plugins: [inMemory, ...(project.plugins ?? [])],
+					plugins: [inMemory, ...("plugins" in project ? (project.plugins ?? []) : [])],
 					test: {
 						...project.test,
 						// The cache knows files by what is on disk.
@@ -45,7 +51,10 @@ const projects = (config.test?.projects ?? []).flatMap((project) =>
 
 files.set(
 	`${root}/test/support/hang.ts`,
-	`export const TEST_TIMEOUT_MS = ${TEST_TIMEOUT_MS};\nexport const HANG_MS = ${HANG_MS};\n`,
+	`export const TEST_TIMEOUT_MS = ${TEST_TIMEOUT_MS};
+export const HANG_MS = ${HANG_MS};
+export const LOCAL_HANG_MS = ${LOCAL_HANG_MS};
+`,
 );
 
 const vitest = await createVitest(
@@ -70,12 +79,17 @@ function failureOf(
 	return unhandledErrors.length > 0 ? "an error outside of tests" : null;
 }
 
+/** Returns the first failure; null if there is none. The quick tests of all groups run first. */
 async function run(tests: string[][]) {
-	for (const filters of tests) {
-		const specifications = await vitest.getRelevantTestSpecifications(filters);
-		const failed = failureOf(await vitest.runTestSpecifications(specifications), specifications);
-		if (failed) return failed;
-	}
+	for (const level of LEVELS)
+		for (const filters of tests) {
+			const specifications = (await vitest.getRelevantTestSpecifications(filters)).filter(
+				({ project }) => level.includes(project.name),
+			);
+			if (specifications.length === 0) continue;
+			const failed = failureOf(await vitest.runTestSpecifications(specifications), specifications);
+			if (failed) return failed;
+		}
 	return null;
 }
 
