@@ -1,6 +1,6 @@
 /** Says which changes of docs/contract.txt would break clients. */
-import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
+import { textBefore } from "./files.ts";
 
 const CONTRACT = "docs/contract.txt";
 
@@ -95,25 +95,8 @@ export function breakingChanges(before: string, after: string): string[] {
 	return [...changed, ...added];
 }
 
-const git = (...words: string[]) =>
-	execFileSync("git", words, { encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] }).trim();
-
-/**
- * Returns the contract at the commit where this branch left `main`; undefined if git or the commit
- * isn't there.
- */
-function contractBefore() {
-	for (const main of ["origin/main", "main"])
-		try {
-			return git("show", `${git("merge-base", "HEAD", main)}:${CONTRACT}`);
-		} catch {
-			// There is no such branch, or its contract wasn't tracked.
-		}
-	return undefined;
-}
-
 /** Returns the changes since this branch left `main` that break clients. */
 export function changesSinceMain() {
-	const before = contractBefore();
+	const before = textBefore(CONTRACT);
 	return before === undefined ? [] : breakingChanges(before, readFileSync(CONTRACT, "utf8"));
 }

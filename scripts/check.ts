@@ -1,4 +1,4 @@
-/** `npm run check`: static checks of the code. Stops at the first check that fails. */
+/** `npm run check`: static checks of the code, side by side. Ends at the first that fails. */
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { gzipSync } from "node:zlib";
 import { build } from "esbuild";
@@ -7,11 +7,12 @@ import { changesSinceMain } from "./breaking.ts";
 import { bundle } from "./bundle.ts";
 import { pageSizes } from "./console.ts";
 import { findDatabaseUses } from "./database_uses.ts";
+import { changedFiles, textBefore } from "./files.ts";
 import { findWrongImports } from "./imports.ts";
 import { findDeadReferences } from "./references.ts";
 import { findBacktracking } from "./regexps.ts";
-import { fail, run } from "./run.ts";
-import { findSlowness, startPart, startTimes } from "./startup.ts";
+import { fail, runAside } from "./run.ts";
+import { findSlowness, startPart } from "./startup.ts";
 
 /**
  * The maximum compressed size of the code that is evaluated when an isolate starts, which delays
@@ -31,6 +32,8 @@ const MAX_CLIENT_KIB = 6;
 /** The maximum compressed size of the console's first page: its scripts and the style sheet. */
 const MAX_PAGE_KIB = 80;
 
+const TYPES = "node_modules/.cache/types.tsbuildinfo";
+
 const GENERATED = ["migrations", "worker-configuration.d.ts", "docs/contract.txt"];
 
 /** Returns the minified and compressed size of the client in KiB. */
@@ -46,83 +49,89 @@ async function clientKib() {
 	return outputFiles.reduce((sum, { contents }) => sum + gzipSync(contents).length, 0) / 1024;
 }
 
-const check = (title: string, command: string, ...words: string[]) => {
+/** Prints the title of a check when it is done, and the lines that it returns. */
+async function check(title: string, action: () => Promise<string[] | string> | string[]) {
+	const lines = [await action()].flat();
 	console.log(`· ${title}`);
-	return run(command, ...words);
-};
+	for (const line of lines) console.log(`  ${line}`);
+}
+
+const command = (title: string, program: string, ...words: string[]) =>
+	check(title, () => runAside(program, ...words).then(() => []));
+
+/** Ends the script if `find` returns complaints. */
+const search = (title: string, find: () => string[]) =>
+	check(title, () => {
+		const complaints = find();
+		return complaints.length > 0 ? fail(complaints.join("\n")) : [];
+	});
+
+/** Returns the size of a part in KiB, in words. Ends the script if it isn't below the limit. */
+function limit(part: string, size: number, max: number) {
+	const line = `${size.toFixed(1)} KiB (gzip) ${part}; the limit is ${max} KiB`;
+	return size < max ? line : fail(`${line}.`);
+}
 
 const files = (path: string): string[] =>
 	statSync(path).isDirectory()
 		? readdirSync(path).flatMap((name) => files(`${path}/${name}`))
 		: [path];
 
-const generated = () =>
-	new Map(GENERATED.flatMap(files).map((path) => [path, readFileSync(path, "utf8")]));
+const textsOf = (paths: string[]) =>
+	new Map(paths.flatMap(files).map((path) => [path, readFileSync(path, "utf8")]));
 
-check("lint and format", "biome", "ci");
-
-const before = generated();
-check("generated files", "npm", "run", "generate");
-const stale = [...generated()]
-	.filter(([path, text]) => before.get(path) !== text)
-	.map(([path]) => path);
-if (stale.length > 0)
-	fail(`These files were out of date, and were regenerated: ${stale.join(", ")}`);
-
-const breaking = changesSinceMain();
-if (breaking.length > 0)
-	console.log(`  These changes of the API would break clients:\n  ${breaking.join("\n  ")}`);
-
-check("OpenAPI document", "redocly", "lint", "--config=redocly.yaml", "public/openapi.json");
-
-check("types", "tsc", "-p", ".");
-check("types of the console", "tsc", "-p", "packages/console");
-
-console.log("· documentation and console");
-buildAssets();
-
-const [largest] = pageSizes();
-if (!largest) fail("The console has no pages.");
-
-console.log("· bundle");
-const bundled = bundle("dist");
-const script = readFileSync(bundled.script, "utf8");
-
-/** Prints the title of a check, and ends the script if there are complaints. */
-const failOn = (title: string, complaints: string[]) => {
-	console.log(`· ${title}`);
-	if (complaints.length > 0) fail(complaints.join("\n"));
-};
-
-failOn("import order", findWrongImports());
-failOn("D1 without the guard", findDatabaseUses());
-failOn("references to the documentation", findDeadReferences());
-failOn("regular expressions", findBacktracking());
-failOn("start of isolates", findSlowness(script));
-
-/** Prints the size of a part in KiB, and ends the script if it isn't below the limit. */
-function limit(part: string, size: number, max: number) {
-	const line = `${size.toFixed(1)} KiB (gzip) ${part}; the limit is ${max} KiB`;
-	if (!(size < max)) fail(`${line}.`);
-	console.log(`  ${line}`);
+async function generate() {
+	const before = textsOf(GENERATED);
+	await runAside("npm", "run", "generate");
+	const stale = [...textsOf(GENERATED)].filter(([path, text]) => before.get(path) !== text);
+	if (stale.length > 0)
+		fail(
+			`These files were out of date, and were regenerated: ${stale.map(([path]) => path).join(", ")}`,
+		);
+	const breaking = changesSinceMain();
+	return breaking.length > 0
+		? ["These changes of the API would break clients:", ...breaking]
+		: breaking;
 }
 
-console.log("· pages of the console");
-limit(`as the first page: ${largest.page}, the largest`, largest.size, MAX_PAGE_KIB);
+async function buildClient() {
+	await runAside("npm", "run", "build", "--workspace=tenantry-client");
+	return limit("tenantry-client", await clientKib(), MAX_CLIENT_KIB);
+}
 
-check("client", "npm", "run", "build", "--workspace=tenantry-client");
-limit("tenantry-client", await clientKib(), MAX_CLIENT_KIB);
+async function buildPages() {
+	buildAssets();
+	const [largest] = pageSizes();
+	if (!largest) fail("The console has no pages.");
+	return limit(`as the first page: ${largest.page}, the largest`, largest.size, MAX_PAGE_KIB);
+}
 
-console.log("· start-up");
-const { kib, packages } = await startPart();
-const total = gzipSync(script).length / 1024;
-const parts = [
-	["evaluated at start", kib, MAX_START_KIB],
-	["loaded when first used", total - kib, MAX_REST_KIB],
-] as const;
-for (const [part, size, max] of parts) limit(part, size, max);
-console.log(`  packages evaluated at start: ${packages.join(", ")}`);
-const { worker, empty } = await startTimes(script);
-console.log(
-	`  first response of a new isolate: ${(worker / empty).toFixed(1)} times the time of an empty Hono worker (${worker.toFixed(0)} ms, ${empty.toFixed(0)} ms)`,
-);
+async function buildBundle() {
+	const script = readFileSync(bundle("dist").script, "utf8");
+	const slowness = findSlowness(script);
+	if (slowness.length > 0) fail(slowness.join("\n"));
+	const { kib, packages } = await startPart();
+	const all = gzipSync(script).length / 1024;
+	return [
+		limit("evaluated at start", kib, MAX_START_KIB),
+		limit("loaded when first used", all - kib, MAX_REST_KIB),
+		`packages evaluated at start: ${packages.join(", ")}`,
+	];
+}
+
+const lint = command("lint and format", "biome", "ci");
+await check("generated files", generate);
+await Promise.all([
+	lint,
+	// The results of unchanged files are kept.
+	command("types", "tsc", "-p", ".", "--incremental", `--tsBuildInfoFile=${TYPES}`),
+	command("types of the console", "tsc", "-p", "packages/console"),
+	command("OpenAPI document", "redocly", "lint", "--config=redocly.yaml", "public/openapi.json"),
+	search("import order", findWrongImports),
+	search("D1 without the guard", findDatabaseUses),
+	search("references to the documentation", findDeadReferences),
+	search("new regular expressions", () => findBacktracking(changedFiles(), textBefore)),
+	check("documentation and console", buildPages),
+	check("bundle", buildBundle),
+	check("client", buildClient),
+]);

@@ -14,13 +14,48 @@ import { dirname } from "node:path";
 
 const root = `${import.meta.dirname}/..`;
 
+const git = (...words: string[]) =>
+	execFileSync("git", words, {
+		encoding: "utf8",
+		stdio: ["ignore", "pipe", "ignore"],
+		maxBuffer: 2 ** 26,
+	});
+
+const existing = (list: string) =>
+	list.split("\n").filter((path) => path !== "" && existsSync(path));
+
 /** Returns the files of the project that match the patterns of `git ls-files`. */
 export const filesOf = (...patterns: string[]) =>
-	execFileSync("git", ["ls-files", "--cached", "--others", "--exclude-standard", ...patterns], {
-		encoding: "utf8",
-	})
-		.split("\n")
-		.filter((path) => path !== "" && existsSync(path));
+	existing(git("ls-files", "--cached", "--others", "--exclude-standard", ...patterns));
+
+/** Returns the commit where this branch left `main`; undefined if git or `main` isn't there. */
+function branchPoint() {
+	for (const main of ["origin/main", "main"])
+		try {
+			return git("merge-base", "HEAD", main).trim();
+		} catch {
+			// There is no such branch.
+		}
+	return undefined;
+}
+
+/** Returns a file as it was where this branch left `main`; undefined if it wasn't there. */
+export function textBefore(path: string) {
+	try {
+		return git("show", `${branchPoint()}:${path}`);
+	} catch {
+		return undefined;
+	}
+}
+
+/** Returns the files that differ from those where this branch left `main`. */
+export function changedFiles() {
+	const from = branchPoint();
+	if (from === undefined) return filesOf();
+	return existing(
+		git("diff", "--name-only", from) + git("ls-files", "--others", "--exclude-standard"),
+	);
+}
 
 /**
  * Writes a file, by its path in the repository, unless it has this content. No other program reads

@@ -3,7 +3,7 @@
  * isolate does nothing else. Checks those in src, packages, the code in docs, and the OpenAPI
  * document, which contains zod's.
  */
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { type AnyNode, parse } from "acorn";
 import { transform } from "sucrase";
@@ -15,13 +15,10 @@ const require = createRequire(import.meta.url);
 const { checkSync }: typeof import("recheck") = require("recheck/lib/browser.js");
 
 /** Why an expression may backtrack, or be computed, by its code. */
-const ACCEPTED: Record<string, string> = {
+export const ACCEPTED: Record<string, string> = {
 	'new RegExp(`<${name}>([^<]*)</${name}>`, "g")':
 		"is made of constants; the text between them has no <",
 };
-
-/** The results of earlier runs, by version of the checker and expression. */
-const CACHE = "node_modules/.cache/regexps.json";
 
 /** A regular expression. Its `source` is undefined if it is computed. */
 type Expression = { code: string; source: string | undefined; flags: string };
@@ -93,51 +90,35 @@ export function growthOf({ source, flags }: Expression): string | null {
 	return result.status === "vulnerable" ? result.complexity.summary : result.status;
 }
 
-/** Returns `growthOf` with a cache in a file, and a function that writes the file. */
-function cached() {
-	const { version }: { version: string } = require("recheck/package.json");
-	const before = new Map<string, string | null>();
-	try {
-		for (const [key, growth] of JSON.parse(readFileSync(CACHE, "utf8"))) before.set(key, growth);
-	} catch {
-		// There is no cache yet.
-	}
-	const used = new Map<string, string | null>();
-	const growth = (expression: Expression) => {
-		const key = `${version} ${expression.code}`;
-		const known = used.get(key) ?? before.get(key);
-		const result = known === undefined ? growthOf(expression) : known;
-		used.set(key, result);
-		return result;
-	};
-	const save = () => {
-		mkdirSync("node_modules/.cache", { recursive: true });
-		writeFileSync(CACHE, JSON.stringify([...used]));
-	};
-	return { growth, save };
-}
+const isChecked = (file: string) =>
+	/^(?:src|packages|docs|public)\/.+(?<!\.d)\.(?:[jt]sx?|md|json)$/.test(file) &&
+	!file.includes("/test/");
+
+/** Returns what may have expressions: the files of the project, and the OpenAPI document. */
+export const filesWithExpressions = () => [...filesOf(), "public/openapi.json"];
 
 /**
- * Finds expressions that may backtrack and have no reason in `ACCEPTED`. Returns each with its
- * file.
+ * Finds expressions that may backtrack and have no reason in `ACCEPTED`. Returns each with its file.
+ * @param before what a file was before, whose expressions are known; by default nothing
  */
-export function findBacktracking(): string[] {
-	const { growth, save } = cached();
-	const files = [...filesOf("src", "packages", "docs"), "public/openapi.json"].filter(
-		(file) => /(?<!\.d)\.(?:[jt]sx?|md|json)$/.test(file) && !/\/test\//.test(file),
-	);
-	const found = files.flatMap((file) =>
-		expressionsOf(file).flatMap((expression) => {
-			const why = growth(expression);
-			return why === null ? [] : [{ file, why, code: expression.code }];
-		}),
-	);
-	save();
-	const unused = Object.keys(ACCEPTED).filter((code) => !found.some((one) => one.code === code));
-	return [
-		...found
-			.filter(({ code }) => !(code in ACCEPTED))
-			.map(({ file, why, code }) => `${file}: ${code} may backtrack: ${why}.`),
-		...unused.map((code) => `scripts/regexps.ts accepts an expression that doesn't exist: ${code}`),
-	];
+export function findBacktracking(
+	files: string[],
+	before: (file: string) => string | undefined = () => undefined,
+): string[] {
+	const growths = new Map<string, string | null>();
+	const growth = (expression: Expression) => {
+		const known = growths.get(expression.code);
+		const result = known === undefined ? growthOf(expression) : known;
+		growths.set(expression.code, result);
+		return result;
+	};
+	return files.filter(isChecked).flatMap((file) => {
+		const known = before(file);
+		return expressionsOf(file)
+			.filter(({ code }) => !(code in ACCEPTED || known?.includes(code)))
+			.flatMap((expression) => {
+				const why = growth(expression);
+				return why === null ? [] : [`${file}: ${expression.code} may backtrack: ${why}.`];
+			});
+	});
 }

@@ -1,4 +1,5 @@
-import { type ChildProcess, execFileSync } from "node:child_process";
+import { type ChildProcess, execFile, execFileSync } from "node:child_process";
+import { promisify } from "node:util";
 
 /** Keeps tools offline: no update check, no metrics, no lookup of this computer's location. */
 const offline = {
@@ -37,6 +38,13 @@ export function signalGroup({ pid }: ChildProcess, name: "SIGINT" | "SIGKILL") {
 	}
 }
 
+/** Prints all output of a command that failed, and ends the script. */
+function failed(command: string, words: string[], error: unknown): never {
+	const { stdout = "", stderr = "" } =
+		error instanceof Error ? { stdout: "", stderr: "", ...error } : {};
+	return fail(`${command} ${words.join(" ")} failed:\n${stdout}${stderr}`);
+}
+
 /**
  * Runs a command and returns its stdout. If it fails, prints all of its output and ends the script.
  */
@@ -48,8 +56,20 @@ export function run(command: string, ...words: string[]) {
 			stdio: ["ignore", "pipe", "pipe"],
 		});
 	} catch (error) {
-		const { stdout = "", stderr = "" } =
-			error instanceof Error ? { stdout: "", stderr: "", ...error } : {};
-		return fail(`${command} ${words.join(" ")} failed:\n${stdout}${stderr}`);
+		return failed(command, words, error);
+	}
+}
+
+/** Like `run`, next to other commands. They end with this script. */
+export async function runAside(command: string, ...words: string[]) {
+	const running = promisify(execFile)(command, words, { env: environment, maxBuffer: 2 ** 26 });
+	const end = () => running.child.kill();
+	process.once("exit", end);
+	try {
+		return (await running).stdout;
+	} catch (error) {
+		return failed(command, words, error);
+	} finally {
+		process.off("exit", end);
 	}
 }

@@ -1,5 +1,12 @@
+import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
-import { expressionsIn, growthOf } from "../../scripts/regexps.ts";
+import {
+	ACCEPTED,
+	expressionsIn,
+	filesWithExpressions,
+	findBacktracking,
+	growthOf,
+} from "../../scripts/regexps.ts";
 
 const growths = (module: string) => expressionsIn(module).map(growthOf);
 
@@ -29,4 +36,11 @@ test("a regular expression that is computed is found, too", () => {
 test("a regular expression whose time is linear isn't", () => {
 	const linear = String.raw`/(?<!\/)\/+$/, /^[a-z]{1,20}$/iu, new RegExp("\\d")`;
 	expect(growths(`export default [${linear}, 6 / 3 / 2, "/(a+)+$/"];`)).toEqual([null, null, null]);
+});
+
+test("no expression of the project backtracks, but for those with a reason", () => {
+	const files = filesWithExpressions();
+	expect(findBacktracking(files)).toEqual([]);
+	const text = files.map((file) => readFileSync(file, "utf8")).join("\n");
+	expect(Object.keys(ACCEPTED).filter((code) => !text.includes(code))).toEqual([]);
 });
