@@ -1,6 +1,5 @@
 import { describe, expect, test } from "vitest";
 import index from "../../public/operations.json" with { type: "json" };
-import { operations } from "../support/contract.ts";
 import { connect } from "../support/mcp.ts";
 import { keyFor, world } from "../support/world.ts";
 
@@ -17,20 +16,6 @@ const connected = async () => {
 const UNLIMITED = { REQUESTS: { limit: async () => ({ success: true }) } };
 
 describe("operations", () => {
-	test("the index has every operation that takes a key, as the document does", () => {
-		const documented = operations.filter(({ scopes }) => scopes !== "");
-		expect(index.map(({ operationId }) => operationId).sort()).toEqual(
-			documented.map(({ operation }) => operation.operationId).sort(),
-		);
-		for (const { operationId, method, path, scope, query, description } of index) {
-			const item = documented.find(({ operation }) => operation.operationId === operationId);
-			expect([item?.method, item?.path, item?.scopes]).toEqual([method, path, scope]);
-			const parameters = item?.operation.parameters.filter((parameter) => parameter.in === "query");
-			expect(parameters?.map(({ name }) => name)).toEqual(query);
-			expect(item?.operation.description).toBe(description);
-		}
-	});
-
 	test("are found by tag and by words, with what the key may do", async () => {
 		const { owner } = await world();
 		const key = await keyFor(owner.id, { scopes: ["organization_member:read"] });
@@ -54,29 +39,28 @@ describe("operations", () => {
 		expect(none.tags).toContain("Members");
 	});
 
-	test.each(index.map(({ operationId }) => operationId))(
-		"%s is described without references, in a length that a model can read",
-		async (operationId) => {
-			const { tool } = await connected();
-			const described = await tool("describe_operation", { operationId });
-			expect(described).toMatchObject({ operationId, description: expect.any(String) });
-			expect(described.text.length).toBeLessThan(50_000);
-			expect(described.text).not.toContain('"$ref"');
-			const wanted = operations.find((item) => item.operation.operationId === operationId);
-			const parameters = wanted?.operation.parameters.filter((item) => item.in !== "header");
-			expect(described.parameters).toEqual(parameters);
-			const hasJson = Boolean(wanted?.operation.requestBody?.content["application/json"]);
-			expect([described.body !== undefined, described.example !== undefined]).toEqual([
-				hasJson,
-				hasJson,
-			]);
-		},
-	);
-
-	test("a field whose schema has a name keeps its own description", async () => {
+	test("are found by words in the order of the search, ten at most, among those of the filters", async () => {
 		const { tool } = await connected();
-		const { text } = await tool("describe_operation", { operationId: "createBatchExport" });
-		expect(text).toContain("The destination's settings.");
+		const find = async (given: object) => {
+			const { operations, nearest, tags } = await tool("list_operations", { ...given });
+			const idsOf = (list: { operationId: string }[] = []) =>
+				list.map(({ operationId }) => operationId);
+			return { found: idsOf(operations), nearest: idsOf(nearest), tags };
+		};
+		expect((await find({ search: "webhook" })).found).toHaveLength(10);
+		const members = await find({ search: "level", tag: "members", changes: true });
+		expect(members.found[0]).toBe("updateMember");
+		expect(members.found.every((id) => id.endsWith("Member"))).toBe(true);
+		// If the filters leave nothing, it suggests what it found, otherwise what is spelled alike.
+		const filtered = await find({ search: "rotate", changes: false, tag: "Webhooks" });
+		expect([filtered.found, filtered.nearest[0]]).toEqual([[], "rollWebhook"]);
+		const { found, nearest, tags } = await find({ search: "verfy domian" });
+		expect([found, nearest.length]).toEqual([[], 5]);
+		expect(nearest).toContain("verifyDomain");
+		expect(tags).toContain("Members");
+		expect(await tool("list_operations", { search: "x".repeat(201) })).toMatchObject({
+			isError: true,
+		});
 	});
 
 	test("an example that describe_operation gives can be sent", async () => {

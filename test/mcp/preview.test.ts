@@ -1,72 +1,20 @@
-import { beforeAll, describe, expect, test } from "vitest";
-import index from "../../public/operations.json" with { type: "json" };
+import { describe, expect, test } from "vitest";
 import { connect } from "../support/mcp.ts";
-import { address, guarded } from "../support/routes.ts";
-import { cost, furnished, join, keyFor, world } from "../support/world.ts";
+import { routesOf, sample } from "../support/routes.ts";
+import { furnished, join, keyFor, world } from "../support/world.ts";
+import { testPreviews } from "./preview.ts";
 
 const CURRENT = { organization_id: "@current" };
 const NOBODY = "00000000-0000-0000-0000-000000000000";
-const UNLIMITED = { REQUESTS: { limit: async () => ({ success: true }) } };
 
-const changes = guarded.filter(({ method }) => method !== "GET");
-
-const nameless = (path: string) => path.replace(/:\w+|\{\w+\}/g, "{}");
-
-/** Returns the arguments of `change` for a route. */
-function argumentsFor({ method, path, body }: (typeof changes)[number], home: Home) {
-	const operation = index.find(
-		(entry) => entry.method === method && nameless(entry.path) === nameless(path),
-	);
-	if (!operation) throw new Error(`The index doesn't have ${method} ${path}.`);
-	const values = address(path, home).split("/");
-	const parameters = Object.fromEntries(
-		operation.path.split("/").flatMap((segment, i) => {
-			const [, name] = /^\{(\w+)\}$/.exec(segment) ?? [];
-			return name ? [[name, values[i]]] : [];
-		}),
-	);
-	return { operationId: operation.operationId, parameters, ...(body && { body: body(home) }) };
-}
-
-type Home = Awaited<ReturnType<typeof furnished>>;
-
-describe("a preview of each change", () => {
-	let home: Home;
-	let connection: Awaited<ReturnType<typeof connect>>;
-	beforeAll(async () => {
-		home = await furnished();
-		connection = await connect(home.key, { env: UNLIMITED });
-	});
-
-	test.each(changes.map((route) => [`${route.method} ${route.path}`, route] as const))(
-		"%s accepts its body, in one round trip, and writes nothing",
-		async (_, route) => {
-			const { tool, responses } = connection;
-			const given = argumentsFor(route, home);
-			expect(await tool("change", given)).toMatchObject({ changed: false, allowed: true });
-			const response = responses.at(-1);
-			if (!response) throw new Error("There was no response.");
-			const { trips, written } = cost({ ...response, headers: response.headers, body: null });
-			expect({ trips, written }).toEqual({ trips: 1, written: 0 });
-		},
-	);
-
-	test.each(changes.map((route) => [`${route.method} ${route.path}`, route] as const))(
-		"%s rejects a field or a body that it doesn't have",
-		async (_, route) => {
-			const { body = {}, ...given } = argumentsFor(route, home);
-			const { tool } = connection;
-			const wrong = Array.isArray(body)
-				? body.map((item) => ({ ...item, nonsense: 1 }))
-				: { ...Object(body), nonsense: 1 };
-			for (const confirm of [false, true]) {
-				const rejected = await tool("change", { ...given, body: wrong, confirm });
-				expect(rejected.isError).toBe(true);
-				expect(rejected.text).toMatch(/nonsense|has no body/);
-			}
-		},
-	);
-});
+testPreviews([
+	...sample.filter(({ method }) => method !== "GET"),
+	...routesOf(
+		"POST /api/organizations/:organization_id/invites/bulk",
+		"POST /api/organizations/:organization_id/batch_exports/:id/pause",
+		"PATCH /api/organizations/:organization_id/pipeline_destinations/:id/update_source",
+	),
+]);
 
 describe("a preview", () => {
 	test.each([
@@ -212,23 +160,6 @@ describe("the name of a level", () => {
 		const body = [{ event: "e", distinct_id: "a", properties: { level: "owner" } }];
 		const sent = { operationId: "ingestEvents", parameters: { project_id: project }, body };
 		expect((await tool("change", sent)).would.body).toEqual(body);
-	});
-
-	test("is only replaced where a level is one of a membership", async () => {
-		const { tool } = await connect((await world()).key, { env: UNLIMITED });
-		const having = index.flatMap(({ operationId, fields }) =>
-			Array.from(fields, String)
-				.filter((field) => field.split(".").at(-1) === "level")
-				.map((field) => ({ operationId, field })),
-		);
-		expect(having.length).toBeGreaterThanOrEqual(8);
-		for (const { operationId, field } of having) {
-			const { body } = await tool("describe_operation", { operationId });
-			const schema = field
-				.split(".")
-				.reduce((inner, name) => (inner.items ?? inner).properties[name], body);
-			expect(JSON.stringify(schema)).toMatch(/"enum":\[1,8(,15)?\]/);
-		}
 	});
 });
 

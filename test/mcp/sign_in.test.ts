@@ -130,13 +130,13 @@ test.each([
 	["one process", (storage: Storage) => [storage]],
 	["two processes", (storage: Storage) => [storage, storage]],
 	["two processes that store their tokens apart", (storage: Storage) => [storage, { ...storage }]],
-])("twenty calls at once with an expired token succeed in %s, each hour", async (_, storesOf) => {
+])("calls at once with an expired token succeed in %s, each hour", async (_, storesOf) => {
 	stopClock();
 	const apps = storesOf(await signedIn(await world())).map((storage) => start(storage));
 	const clients = await Promise.all(apps.map(connect));
 	for (let hour = 0; hour < 2; hour += 1) {
 		vi.setSystemTime(Date.now() + HOUR);
-		const calls = Array.from({ length: 20 }, (_, i) => clients[i % clients.length]?.("read", READ));
+		const calls = Array.from({ length: 6 }, (_, i) => clients[i % clients.length]?.("read", READ));
 		for (const result of await Promise.all(calls)) expect(result?.isError).toBeUndefined();
 	}
 	expect(apps.flatMap(({ asked }) => asked)).toEqual([]);

@@ -1,6 +1,6 @@
-import { describe, expect, test } from "vitest";
-import { connect } from "../support/mcp.ts";
-import { world } from "../support/world.ts";
+import { expect, test } from "vitest";
+import { searchOf } from "../../src/mcp/server/search.ts";
+import { offline } from "./offline.ts";
 
 /** Questions, with the operations that each must show: one of those that `|` separates. */
 const QUESTIONS = `
@@ -71,75 +71,45 @@ const rows = QUESTIONS.trim()
 	.map((line) => line.split(" → "))
 	.map(([question = "", wanted = ""]) => [question, wanted.split(" ")] as const);
 
-const UNLIMITED = { REQUESTS: { limit: async () => ({ success: true }) } };
-
-let shared: ReturnType<typeof connect> | undefined;
-
-/** Returns the ids of the operations that list_operations finds, and the rest of its result. */
-async function find(given: Record<string, unknown>) {
-	shared ??= connect((await world()).key, { env: UNLIMITED });
-	const { tool } = await shared;
-	const { operations, nearest, ...rest } = await tool("list_operations", given);
-	const idsOf = (list: { operationId: string }[]) => list.map(({ operationId }) => operationId);
-	return { found: idsOf(operations), nearest: nearest && idsOf(nearest), ...rest };
+/** Returns the ids of the operations that a text finds, best first. */
+async function find(search: string) {
+	const found = (await searchOf(offline)).find(search);
+	return found.map(({ operationId }) => operationId);
 }
 
-describe("the first five operations", () => {
-	test.each(rows)("for %j have %s", async (search, wanted) => {
-		const { found } = await find({ search });
-		expect(found.length).toBeLessThanOrEqual(10);
-		const first: string[] = found.slice(0, 5);
-		for (const choices of wanted)
-			expect(
-				choices.split("|").some((id) => first.includes(id)),
-				`${choices} isn't in ${first}`,
-			).toBe(true);
-	});
+test.each(rows)("the first five operations for %j have %s", async (search, wanted) => {
+	const first = (await find(search)).slice(0, 5);
+	for (const choices of wanted)
+		expect(
+			choices.split("|").some((id) => first.includes(id)),
+			`${choices} isn't in ${first}`,
+		).toBe(true);
 });
 
 test("one word of many is enough, and more words match better", async () => {
-	const { found } = await find({ search: `${"xq ".repeat(60)}webhook` });
-	expect(found[0]).toContain("Webhook");
-	expect((await find({ search: "webhook deliveries" })).found[0]).toBe("listWebhookDeliveries");
-	expect((await find({ search: "deliveries of a webhook xq" })).found[0]).toBe(
-		"listWebhookDeliveries",
-	);
+	const [first] = await find(`${"xq ".repeat(60)}webhook`);
+	expect(first).toContain("Webhook");
+	for (const search of ["webhook deliveries", "deliveries of a webhook xq"])
+		expect((await find(search))[0]).toBe("listWebhookDeliveries");
 });
 
 test("descriptions and names of fields count", async () => {
-	expect((await find({ search: "unsubscribe" })).found).toContain("listDestinationExportConfigs");
-	expect((await find({ search: "txt records" })).found[0]).toBe("verifyDomain");
-	expect((await find({ search: "jit provisioning" })).found[0]).toBe("updateDomain");
+	expect(await find("unsubscribe")).toContain("listDestinationExportConfigs");
+	expect((await find("txt records"))[0]).toBe("verifyDomain");
+	expect((await find("jit provisioning"))[0]).toBe("updateDomain");
 });
 
-test("a search that finds nothing suggests the nearest operations", async () => {
-	for (const [search, near] of [
-		["webook", "createWebhook"],
-		["verfy domian", "verifyDomain"],
-		["exprot", "listBatchExports"],
-	] as const) {
-		const { found, nearest, tags } = await find({ search });
-		expect(found).toEqual([]);
-		expect(nearest.length).toBeLessThanOrEqual(5);
-		expect(nearest).toContain(near);
-		expect(tags).toContain("Members");
-	}
-	expect(await find({ search: "zzz" })).toMatchObject({ found: [], nearest: [] });
+test.each([
+	["webook", "createWebhook"],
+	["verfy domian", "verifyDomain"],
+	["exprot", "listBatchExports"],
+])("a misspelled text like %j finds nothing; a guess has %s", async (search, near) => {
+	expect(await find(search)).toEqual([]);
+	const guessed = (await searchOf(offline)).guess(search);
+	expect(guessed.slice(0, 5).map(({ operationId }) => operationId)).toContain(near);
 });
 
-test("filters apply to a search; if they leave nothing, it suggests what it found", async () => {
-	const members = await find({ search: "level", tag: "members", changes: true });
-	expect(members.found[0]).toBe("updateMember");
-	expect(members.found.every((id: string) => id.endsWith("Member"))).toBe(true);
-	expect((await find({ search: "rotate", changes: true })).found).toContain("rollPersonalApiKey");
-	const { found, nearest } = await find({ search: "rotate", changes: false, tag: "Webhooks" });
-	expect([found, nearest[0]]).toEqual([[], "rollWebhook"]);
-});
-
-test("words without a meaning find nothing, and a text of more than 200 characters is an error", async () => {
-	expect(await find({ search: "how do I" })).toMatchObject({ found: [], nearest: [] });
-	const { tool } = await connect((await world()).key);
-	expect(await tool("list_operations", { search: "x".repeat(201) })).toMatchObject({
-		isError: true,
-	});
+test.each(["how do I", "zzz"])("%j finds nothing, and there is no guess", async (search) => {
+	expect(await find(search)).toEqual([]);
+	expect((await searchOf(offline)).guess(search)).toEqual([]);
 });
