@@ -73,6 +73,14 @@ export const operations = Object.entries(document.paths).flatMap(([path, methods
 	})),
 );
 
+/** Returns the operations with these titles, like "GET /api/projects". */
+export const operationsOf = (...titles: string[]) =>
+	titles.map((title) => {
+		const found = operations.find(({ method, path }) => `${method} ${path}` === title);
+		if (!found) throw new Error(`There is no operation ${title}.`);
+		return found;
+	});
+
 const components: Record<string, Schema> = JSON.parse(JSON.stringify(document.components.schemas));
 
 /** Returns the schema that `schema` refers to, or `schema` itself. */
