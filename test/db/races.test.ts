@@ -1,84 +1,38 @@
 import { and, eq } from "drizzle-orm";
-import { beforeAll, describe, expect, test } from "vitest";
-import { families, publicRoutes } from "../../src/app.ts";
+import { describe, expect, test } from "vitest";
 import { organizationId } from "../../src/db/organization_ids.ts";
-import { activityLog } from "../../src/db/schema/activity_log.ts";
 import { batchExports } from "../../src/db/schema/batch_exports.ts";
 import { domains } from "../../src/db/schema/domains.ts";
 import { members } from "../../src/db/schema/members.ts";
 import { pluginConfigs } from "../../src/db/schema/plugin_configs.ts";
 import { webhooks } from "../../src/db/schema/webhooks.ts";
-import { loadRoutes } from "../../src/mount.ts";
-import { address, guarded } from "../support/routes.ts";
+import { address, guarded, type World } from "../support/routes.ts";
 import { call, cost, db, furnished, join, keyFor, racing } from "../support/world.ts";
+import { entriesOf, objects, testParallelDeletes } from "./races.ts";
 
-type World = Awaited<ReturnType<typeof furnished>>;
+testParallelDeletes(
+	objects.filter(({ path }) =>
+		/organization_id\/(domains|members|pipeline_destinations)\/:\w+$/.test(path),
+	),
+	5,
+);
 
-/** The scopes of entries in the activity log that differ from the name in the path. */
-const SCOPES = {
-	"/pipeline_": "Plugin",
-	"/service_accounts/:service_account_id/keys": "ServiceAccountKey",
-	"/projects/:project_id/members": "ProjectMember",
-	"/identities/": "Identity",
-	"/scim/tokens/": "ScimToken",
-};
-
-function scopeOf(path: string) {
-	const [, scope] = Object.entries(SCOPES).find(([part]) => path.includes(part)) ?? [];
-	const [, name = ""] = /\/(\w+)s\/:\w+$/.exec(path) ?? [];
-	return scope ?? name.replace(/(?:^|_)([a-z])/g, (_, letter: string) => letter.toUpperCase());
-}
-
-/** Each kind of object that can be deleted: its path, and the scope of its entries. */
-const objects = guarded
-	.filter(({ method }) => method === "DELETE")
-	.map(({ path }) => ({ path, scope: scopeOf(path) }));
-
-// The runtime cancels requests that wait for a module which another request loads from the test
-// server. Deployed modules are in the worker.
-beforeAll(async () => {
-	await Promise.all([...families, ...publicRoutes].map(loadRoutes));
-});
-
-describe.each(objects)("20 parallel DELETEs of $path", ({ path, scope }) => {
-	let home: World;
-	beforeAll(async () => {
-		home = await furnished();
-	});
-
-	test("delete it once: one 204, the others 404, one entry in the activity log", async () => {
-		const answers = await Promise.all(
-			Array.from({ length: 20 }, () => home.ask("DELETE", address(path, home))),
-		);
-		const statuses = answers.map(({ status }) => status).sort();
-		expect(statuses).toEqual([204, ...Array(19).fill(404)]);
-		const text = scope === "Project" ? "Project not found." : "Not found.";
-		for (const { status, body } of answers)
-			if (status === 404) expect(body).toMatchObject({ code: "not_found", detail: text });
-		const activity = scope === "OauthGrant" ? "revoked" : "deleted";
-		const entries = await db
-			.select()
-			.from(activityLog)
-			.where(and(eq(activityLog.user_id, home.owner.id), eq(activityLog.activity, activity)));
-		expect(entries.map(({ scope }) => scope)).toEqual([scope]);
-	});
-});
-
-test("a DELETE of an object that another request has just deleted is a 404, in two round trips", async () => {
-	for (const { path, scope } of objects) {
+test.each(objects)(
+	"a DELETE of $path that another request has just deleted is a 404, in two round trips",
+	async ({ path, scope }) => {
 		const home = await furnished();
 		const other = await keyFor(home.owner.id);
 		const object = address(path, home);
 		const response = await home.ask("DELETE", object, {
 			env: racing(() => call("DELETE", object, { key: other })),
 		});
-		expect({ path, status: response.status }).toEqual({ path, status: 404 });
-		// These are read again, since the member may have been promoted instead, the plugin made global,
-		// the app's token refreshed, or another account linked.
+		expect(response.status).toBe(404);
+		// These are read again, since the member may have been promoted instead, the plugin made
+		// global, the app's token refreshed, or another account linked.
 		const isReadAgain = ["Member", "Plugin", "OauthGrant", "Identity"].includes(scope);
 		expect(cost(response).trips).toBe(isReadAgain ? 3 : 2);
-	}
-});
+	},
+);
 
 /** The writes that are about an object, or about what belongs to it. */
 const writesOf = (home: World, object: string) =>
@@ -141,11 +95,7 @@ test.each(parts)(
 			const word = `${method} ${path.slice(path.lastIndexOf("/"))}`;
 			const otherwise = Object.entries(OTHERS).find(([write]) => write === word)?.[1];
 			expect([404, otherwise], `${scope}: ${method} ${path}`).toContain(answer.status);
-			const entries = await db
-				.select()
-				.from(activityLog)
-				.where(and(eq(activityLog.user_id, home.owner.id), eq(activityLog.activity, "updated")));
-			expect(entries, `${scope}: ${method} ${path}`).toEqual([]);
+			expect(await entriesOf(home, "updated"), `${scope}: ${method} ${path}`).toEqual([]);
 		}
 	},
 );
