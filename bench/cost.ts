@@ -11,7 +11,7 @@ const INVITES = 800;
 type Options = { invites?: number };
 
 /**
- * The operations without a caller. Tests compare their rows with the service (test/scale.test.ts).
+ * The operations without a caller. Tests compare their rows with the service (test/scale.full.test.ts).
  */
 const BACKGROUND: [operation: Operation, title: string][] = [
 	["run", "Run of an hourly export"],

@@ -45,7 +45,7 @@ export const RUN_SECONDS = 20;
 
 /**
  * Rows that D1 reads and writes per operation, including index entries. Tests compare them with the
- * service (test/scale.test.ts, test/scripts/bench.test.ts): a read is the mean of listing 50 of
+ * service (test/scale.full.test.ts, test/scripts/bench.test.ts): a read is the mean of listing 50 of
  * 1,000 members and listing the only domain, a write creates an invite. A user event is sent in a
  * request with 999 others, and exported once.
  */
@@ -175,7 +175,7 @@ export const LIMITS = {
 
 /**
  * The parts of a tick: their maximum number of items, and how many statements they need if more
- * items are due. A test verifies that such a tick stays below the total (test/worker.test.ts).
+ * items are due. A test verifies that such a tick stays below the total (test/worker.full.test.ts).
  */
 export const TICK: { part: string; items: string; statements: number }[] = [
 	{

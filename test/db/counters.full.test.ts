@@ -1,0 +1,3 @@
+import { testCounters } from "./counters.ts";
+
+testCounters(3);
