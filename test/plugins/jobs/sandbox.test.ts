@@ -1,51 +1,12 @@
 import { env } from "cloudflare:workers";
 import { v7 } from "uuid";
-import { beforeEach, describe, expect, test, vi } from "vitest";
-import { type Run, run } from "../../../src/plugins/jobs/sandbox.ts";
-import { toScript } from "../../support/compiler.ts";
+import { beforeEach, describe, expect, test } from "vitest";
+import type { Run } from "../../../src/plugins/jobs/sandbox.ts";
 import { stopClock, withoutPatience } from "../../support/time.ts";
+import { go, runPlugin } from "./run_plugin.ts";
 
 // Each call of a plugin compares the time with the limit of its run.
 beforeEach(() => stopClock());
-
-/** Runs the job `go` of a plugin with an empty storage, unless `options` say otherwise. */
-async function runPlugin(source: string, options: Partial<Run> = {}) {
-	const stored = new Map<string, string>();
-	const result = await run(env.LOADER, {
-		isolate: null,
-		script: await toScript(source),
-		call: { kind: "job", type: "go", payload: {} },
-		config: {},
-		secrets: [],
-		storage: {
-			get: async (key) => stored.get(key) ?? null,
-			set: async (key, json) => Boolean(stored.set(key, json)),
-			del: async (key) => void stored.delete(key),
-		},
-		...options,
-	});
-	for (const entry of result.entries)
-		expect(entry).toEqual({
-			timestamp: expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/),
-			source: expect.stringMatching(/^(SYSTEM|PLUGIN|CONSOLE)$/),
-			level: expect.stringMatching(/^(DEBUG|LOG|INFO|WARN|ERROR)$/),
-			message: expect.any(String),
-		});
-	return {
-		...result,
-		stored,
-		lines: result.entries.map(({ source, level, message }) => `${source} ${level} ${message}`),
-	};
-}
-
-const go = (body: string) => `export const jobs = { go: async (payload, meta) => { ${body} } };`;
-
-/** Checks that another run still works, whatever the one before did. */
-const expectNextRunToWork = async () =>
-	expect(await runPlugin(go("console.log(1, [2], 'three')"))).toMatchObject({
-		lines: ["CONSOLE LOG 1 [2] three"],
-		error: null,
-	});
 
 describe("a plugin is run", () => {
 	test.each([
@@ -105,17 +66,12 @@ describe("a plugin is run", () => {
 		expect([...stored]).toEqual([["k", '{"a":[1]}']]);
 	});
 
-	test("a scheduled task runs the function of its name", async () => {
+	test.each([
+		"export const runEveryHour = (meta) => meta.logger.log('tick');",
+		"function runEveryHour(meta) { meta.logger.log('tick') }",
+	])("as a scheduled task, which is the function of its name: %s", async (source) => {
 		const call = { kind: "task", name: "runEveryHour" } as const;
-		const source = "export const runEveryHour = (meta) => meta.logger.log('tick');";
-		expect(await runPlugin(source, { call })).toMatchObject({
-			lines: ["PLUGIN LOG tick"],
-		});
-		expect(
-			await runPlugin("function runEveryHour() { console.log('tick') }", { call }),
-		).toMatchObject({
-			lines: ["CONSOLE LOG tick"],
-		});
+		expect(await runPlugin(source, { call })).toMatchObject({ lines: ["PLUGIN LOG tick"] });
 	});
 
 	test("in a new isolate, where nothing is left from the run before, if it has none to share", async () => {
@@ -127,26 +83,6 @@ describe("a plugin is run", () => {
 	test("without the runtime's cache, which all plugins would share", async () => {
 		const source = go("console.log(typeof caches, typeof globalThis.caches)");
 		expect((await runPlugin(source)).lines).toEqual(["CONSOLE LOG undefined undefined"]);
-	});
-
-	test("a run fails if the runtime has no sandbox", async () => {
-		const message = "This runtime has no sandbox (LOADER), so plugins don't run.";
-		const { entries, error } = await run(undefined, {
-			isolate: null,
-			script: await toScript(go("")),
-			call: { kind: "job", type: "go", payload: {} },
-			config: {},
-			secrets: [],
-			storage: {
-				get: async () => null,
-				set: async () => true,
-				del: async () => {},
-			},
-		});
-		expect({ entries, error }).toMatchObject({
-			entries: [{ source: "SYSTEM", level: "ERROR", message }],
-			error: message,
-		});
 	});
 });
 
@@ -225,7 +161,7 @@ describe("a run in the isolate of an earlier one", () => {
 	});
 });
 
-describe("a failure is reported and affects no other run", () => {
+describe("a failure is reported", () => {
 	test.each([
 		["throws", go("throw new TypeError('no')"), "TypeError: no"],
 		["throws a text", go("throw 'no'"), "no"],
@@ -321,12 +257,7 @@ describe("a failure is reported and affects no other run", () => {
 	])("a plugin that %s", async (_, source, message) => {
 		const { error, entries } = await runPlugin(source);
 		expect(error).toEqual(message);
-		expect(entries.at(-1)).toMatchObject({
-			source: "SYSTEM",
-			level: "ERROR",
-			message: error,
-		});
-		await expectNextRunToWork();
+		expect(entries.at(-1)).toMatchObject({ source: "SYSTEM", level: "ERROR", message: error });
 	});
 
 	test("each unhandled rejection is in the log, also of a job that throws", async () => {
@@ -348,24 +279,12 @@ describe("a failure is reported and affects no other run", () => {
 		expect(await runPlugin(source)).toMatchObject({ error: null, lines: ["CONSOLE LOG no"] });
 	});
 
-	test("a job named like a method of Object.prototype doesn't exist", async () => {
-		expect(
-			(
-				await runPlugin("export const jobs = {}", {
-					call: { kind: "job", type: "constructor", payload: {} },
-				})
-			).error,
-		).toBe("The plugin has no job 'constructor'.");
-	});
-
-	test("a task whose name is code doesn't exist", async () => {
-		expect(
-			(
-				await runPlugin("", {
-					call: { kind: "task", name: "x: 1 }; throw 1; ({ y" },
-				})
-			).error,
-		).toMatch(/^The plugin has no task/);
+	test("a job or task with a name of another meaning doesn't exist", async () => {
+		for (const [call, error] of [
+			[{ kind: "job", type: "constructor", payload: {} }, /^The plugin has no job 'constructor'/],
+			[{ kind: "task", name: "x: 1 }; throw 1; ({ y" }, /^The plugin has no task/],
+		] as const)
+			expect((await runPlugin("export const jobs = {}", { call })).error).toMatch(error);
 	});
 
 	test.each([
@@ -378,7 +297,6 @@ describe("a failure is reported and affects no other run", () => {
 		"return Symbol()",
 	])("an invalid return value is ignored: %s", async (body) => {
 		expect(await runPlugin(go(body))).toMatchObject({ entries: [], error: null });
-		await expectNextRunToWork();
 	});
 
 	test("any value can be logged", async () => {
@@ -394,17 +312,12 @@ describe("a failure is reported and affects no other run", () => {
 
 	test("of a flood of log entries, the first thousand are kept", async () => {
 		const { lines, error } = await runPlugin(
-			go("for (let i = 0; i < 1_000_000; i++) console.log(i);"),
+			go("for (let i = 0; i < 100_000; i++) console.log(i);"),
 		);
 		expect(error).toBeNull();
 		expect(lines).toHaveLength(1001);
 		expect(lines[999]).toBe("CONSOLE LOG 999");
-		expect(lines[1000]).toBe(
-			"SYSTEM WARN The run wrote more than 1000 entries; the others were dropped.",
-		);
-		const exactly = await runPlugin(go("for (let i = 0; i < 1000; i++) console.log(i);"));
-		expect(exactly.lines).toHaveLength(1000);
-		await expectNextRunToWork();
+		expect(lines[1000]).toMatch(/^SYSTEM WARN The run wrote more than 1000 entries/);
 	});
 
 	test("a run that never ends is stopped, and its log is kept", async () => {
@@ -424,21 +337,16 @@ describe("a failure is reported and affects no other run", () => {
 		const { lines, error } = await withoutPatience(run, waiting);
 		expect(error).toBe("The run was stopped: it took longer than 10 s.");
 		expect(lines).toEqual(["CONSOLE LOG waiting", `SYSTEM ERROR ${error}`]);
-		const never = await runPlugin(go("await new Promise(() => {})"), {
-			timeout: 300,
-		});
-		expect(never.error).toEqual(expect.any(String));
-		await expectNextRunToWork();
 	});
 
 	test("nothing is stored or logged after a run is over", async () => {
 		const { stored, entries } = await runPlugin(
 			go(
-				"setTimeout(() => { console.log('late'); meta.storage.set('late', 1) }, 100); await new Promise((resolve) => setTimeout(resolve, 60_000));",
+				"setTimeout(() => { console.log('late'); meta.storage.set('late', 1) }, 30); await new Promise((resolve) => setTimeout(resolve, 60_000));",
 			),
-			{ timeout: 50 },
+			{ timeout: 10 },
 		);
-		await scheduler.wait(200);
+		await scheduler.wait(60);
 		expect(stored.size).toBe(0);
 		expect(entries).toHaveLength(1);
 	});
@@ -460,22 +368,12 @@ describe("a failure is reported and affects no other run", () => {
 			timeout: 1000,
 		});
 		expect(lines.filter((line) => line.startsWith("SYSTEM LOG"))).toEqual([]);
-		await expectNextRunToWork();
 	});
 
-	test.each([
-		"{ source: 'SYSTEM', type: 'INFO', message: 'forged' }",
-		"{ source: 'PLUGIN', type: 'FATAL', message: 'forged' }",
-		"{ source: 'PLUGIN', type: 'INFO', message: { forged: 1 } }",
-		"{ source: 'PLUGIN', type: 'INFO', message: () => 'forged' }",
-		"null",
-		"'forged'",
-		"() => 'forged'",
-		"[['forged']]",
-	])("an invalid log entry is ignored: %s", async (forged) => {
+	test("an invalid log entry is ignored", async () => {
 		const { lines } = await runPlugin(
 			go(`const set = function () {
-				Object.defineProperty(this, 0, { value: ${forged}, configurable: true, enumerable: true, writable: true });
+				Object.defineProperty(this, 0, { value: [["forged"]], configurable: true, enumerable: true, writable: true });
 			};
 			Object.defineProperty(Array.prototype, 0, { configurable: true, set });
 			meta.logger.log("replaced");
@@ -491,7 +389,6 @@ describe("a failure is reported and affects no other run", () => {
 			{ timeout: 1000 },
 		);
 		expect(error).toEqual(expect.any(String));
-		await expectNextRunToWork();
 	});
 
 	test("a plugin that starts the guest code again gets a separate console, and the log stays that of the first", async () => {
@@ -513,165 +410,19 @@ describe("a failure is reported and affects no other run", () => {
 		);
 		expect(lines).toEqual(['PLUGIN LOG null ["inner","after"]']);
 		expect(error).toBeNull();
-		await expectNextRunToWork();
 	});
 
-	test("a plugin can't exceed the limits of the storage", async () => {
+	test("a rejected storage call throws its reason, up to the limits of a run", async () => {
 		const { lines, stored, error } = await runPlugin(
-			go(`const attempt = async (key, value) => { try { await meta.storage.set(key, value) } catch (error) { console.log(error.message) } };
-			await attempt("", 1); await attempt("x".repeat(201), 1); await attempt({}, 1); await attempt("big", "x".repeat(65536)); await attempt("cycle", (() => { const a = {}; a.a = a; return a })());
-			await attempt("fits", "x".repeat(65534)); await attempt("nothing", undefined); await attempt("gone", 1); await meta.storage.del("gone");
+			go(`await meta.storage.set("", 1).catch((error) => console.log(error.message));
+			await meta.storage.set("nothing", undefined);
+			await meta.storage.set("gone", 1); await meta.storage.del("gone");
 			for (let i = 0; i < 1000; i++) await meta.storage.set("k" + i % 3, i);`),
 		);
-		expect(lines.slice(0, 4)).toEqual([
-			"CONSOLE LOG A key must be a string of 1 to 200 characters.",
-			"CONSOLE LOG A key must be a string of 1 to 200 characters.",
-			"CONSOLE LOG A key must be a string of 1 to 200 characters.",
-			"CONSOLE LOG A value must be JSON of at most 65536 characters.",
-		]);
+		expect(lines[0]).toBe("CONSOLE LOG A key must be a string of 1 to 200 characters.");
 		expect(error).toBe("Error: A run may call the storage at most 900 times.");
-		expect([...stored.keys()]).toEqual(["fits", "nothing", "k0", "k1", "k2"]);
-	});
-
-	test("the error of a failed storage call reveals no reason", async () => {
-		const { error } = await runPlugin(go("await meta.storage.set('k', 1)"), {
-			storage: {
-				get: async () => null,
-				set: async () => {
-					throw new Error("D1 at 10.0.0.1 is down");
-				},
-				del: async () => {},
-			},
-		});
-		expect(error).toBe("Error: The storage failed.");
-	});
-
-	describe("storage calls", () => {
-		/** A storage that counts its calls. Each is in progress until `work` resolves. */
-		const counting = (work: () => Promise<unknown>) => {
-			const count = { started: 0, inProgress: 0, max: 0 };
-			const call = async () => {
-				count.started += 1;
-				count.inProgress += 1;
-				count.max = Math.max(count.max, count.inProgress);
-				await work();
-				count.inProgress -= 1;
-				return null;
-			};
-			return {
-				count,
-				storage: { get: call, set: async () => true, del: async () => {} },
-			};
-		};
-		const concurrently = (calls: number) =>
-			`await Promise.all(Array.from({ length: ${calls} }, (_, i) => meta.storage.get("k" + i)));`;
-
-		test("wait while 50 others are in progress", async () => {
-			const full = Promise.withResolvers<void>();
-			const { count, storage } = counting(async () => {
-				if (count.inProgress === 50) full.resolve();
-				await full.promise;
-			});
-			const { error } = await runPlugin(go(concurrently(800)), { storage });
-			expect(error).toBeNull();
-			expect(count).toEqual({ started: 800, inProgress: 0, max: 50 });
-		});
-
-		test("don't keep timers from firing", async () => {
-			const { storage } = counting(() => env.DB.prepare("select 1").run());
-			let fired = 0;
-			const timer = setInterval(() => {
-				fired += 1;
-			}, 1);
-			await runPlugin(go(concurrently(800)), { storage });
-			clearInterval(timer);
-			expect(fired).toBeGreaterThan(0);
-		});
-
-		test("don't delay the end of a run at its time limit, and none starts after it", async () => {
-			const full = Promise.withResolvers<void>();
-			const released = Promise.withResolvers<void>();
-			const { count, storage } = counting(() => {
-				if (count.inProgress === 50) full.resolve();
-				return released.promise;
-			});
-			const run = () => runPlugin(go(concurrently(3000)), { storage });
-			const { error } = await withoutPatience(run, full.promise);
-			expect(error).toBe("The run was stopped: it took longer than 10 s.");
-			expect(count.started).toBe(50);
-			released.resolve();
-			await expectNextRunToWork();
-			expect(count).toMatchObject({ started: 50, inProgress: 0 });
-		});
-
-		test("check the time limit themselves, since a timer may not fire while calls keep arriving", async () => {
-			vi.useFakeTimers({ toFake: ["Date", "setTimeout", "clearTimeout"] });
-			try {
-				const { count, storage } = counting(async () => vi.setSystemTime(Date.now() + 1000));
-				const { error } = await runPlugin(go(`for (;;) await meta.storage.get("k");`), { storage });
-				expect(error).toBe("The run was stopped: it took longer than 10 s.");
-				expect(count.started).toBe(10);
-			} finally {
-				vi.useRealTimers();
-			}
-		});
-
-		test("are rejected with a result instead of an error, which the runtime would report as uncaught", async () => {
-			type Call = (...values: unknown[]) => Promise<object>;
-			const results: object[] = [];
-			const load = () => ({
-				getEntrypoint: () => ({
-					async run({ host }: { host: Record<"get" | "set" | "del", Call> }) {
-						for (const call of [host.get, host.set, host.del])
-							results.push(await call("", "1"), await call("k", "1"));
-						results.push(await host.set("k", "no JSON"));
-						for (let i = 0; i < 900; i++) await host.get("");
-						results.push(await host.get("k"));
-						return null;
-					},
-				}),
-			});
-			const fails = async () => {
-				throw new Error("It is down.");
-			};
-			const { error } = await run(Object.assign(Object.create(env.LOADER), { load }), {
-				isolate: null,
-				script: await toScript(go("")),
-				call: { kind: "job", type: "go", payload: {} },
-				config: {},
-				secrets: [],
-				storage: { get: fails, set: async () => false, del: async () => {} },
-			});
-			expect(error).toBeNull();
-			const rejection = expect.any(String);
-			expect(results).toEqual([
-				{ rejection },
-				{ rejection: "The storage failed." },
-				{ rejection },
-				{ rejection: "The storage is full: it can hold 1,000 keys and 1 MiB." },
-				{ rejection },
-				{},
-				{ rejection },
-				{ rejection: "A run may call the storage at most 900 times." },
-			]);
-		});
-
-		test.each([
-			["too many", `get("k")`, 900],
-			["without a key", `get("")`, 0],
-			["with too large a value", `set("k", "x".repeat(65_536))`, 0],
-		])("that continue after being rejected (%s) stop the run", async (_, call, started) => {
-			const { storage, count } = counting(async () => {});
-			const { error } = await runPlugin(
-				go(`for (;;) await meta.storage.${call}.catch(() => {});`),
-				{
-					storage,
-				},
-			);
-			expect(error).toBe("The run was stopped: it called the storage more than 5000 times.");
-			expect(count.started).toBe(started);
-			await expectNextRunToWork();
-		});
+		expect([...stored.keys()]).toEqual(["nothing", "k0", "k1", "k2"]);
+		expect(stored.get("nothing")).toBe("null");
 	});
 
 	test("a value that a plugin sets without awaiting is stored when its run ends", async () => {
@@ -727,35 +478,12 @@ describe("a plugin can connect to its allowed hosts", () => {
 	});
 });
 
-describe("secrets", () => {
-	const secrets = ["hunter22", 'quo"te\n5', "abc", "hunter22extended"];
-
-	test("appear in no entry and no error", async () => {
-		const { lines, error } = await runPlugin(
-			go(
-				`console.log(meta.config.a, meta.config, "abc"); throw new Error("x" + meta.config.a + meta.config.c)`,
-			),
-			{
-				secrets,
-				config: { a: "hunter22", b: 'quo"te\n5', c: "hunter22extended" },
-			},
-		);
-		expect(lines[0]).toBe('CONSOLE LOG *** {"a":"***","b":"***","c":"***"} abc');
-		expect(error).toBe("Error: x******");
-	});
-
-	test("appear in no truncated entry, not even in part", async () => {
-		const { lines } = await runPlugin(
-			go(
-				`console.log("x".repeat(3995) + meta.config.a); console.log(meta.config.a.repeat(3000)); console.log("x" + meta.config.a.repeat(3000));`,
-			),
-			{ secrets, config: { a: "hunter22" } },
-		);
-		const filled = (text: string) => `CONSOLE LOG ${text}…`;
-		expect(lines).toEqual([
-			filled("x".repeat(3995)),
-			filled("***".repeat(500)),
-			filled(`x${"***".repeat(500)}`),
-		]);
-	});
+test("secrets appear in no entry and no error", async () => {
+	const config = { a: "hunter22", b: 'quo"te\n5', c: "hunter22extended" };
+	const { lines, error } = await runPlugin(
+		go(`console.log(meta.config.a, meta.config); throw new Error("x" + meta.config.a)`),
+		{ secrets: Object.values(config), config },
+	);
+	expect(lines[0]).toBe('CONSOLE LOG *** {"a":"***","b":"***","c":"***"}');
+	expect(error).toBe("Error: x***");
 });
