@@ -1,14 +1,10 @@
 import { env } from "cloudflare:workers";
 import { createHmac } from "node:crypto";
-import { gunzipSync } from "node:zlib";
 import { beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
-import { containerUrl } from "../../../../src/outbound/buckets/azure.ts";
-import { configs } from "../../../../src/outbound/destinations/configs.ts";
 import { MisconfiguredError } from "../../../../src/outbound/errors.ts";
 import { ask, CONTAINER, createContainer, list, pathOf, read } from "../../../support/azure.ts";
 import { ACCOUNT } from "../../../support/azurite.ts";
-import { destinationOf, duckdb, job, rows, run } from "../../../support/exporting.ts";
-import { HANG_MS } from "../../../support/hang.ts";
+import { destinationOf, job, rows, run } from "../../../support/exporting.ts";
 
 const window = "2024-02-29T12:00:00.000Z-2024-02-29T13:00:00.000Z";
 const { account_name: account, account_key: key } = ACCOUNT;
@@ -20,8 +16,7 @@ const base = {
 };
 const config = { ...base, ...ACCOUNT };
 
-const to = (more: object = {}, patience = HANG_MS) =>
-	destinationOf(env, "AzureBlob", { ...config, ...more }, patience);
+const to = (more: object = {}) => destinationOf(env, "AzureBlob", { ...config, ...more });
 
 /** A shared access signature for the container ("Create a service SAS"). */
 function sas({ sp = "rcwd", se = "2099-01-01T00:00:00Z" } = {}) {
@@ -41,7 +36,6 @@ const passed = ["reach", "sign in", "write", "remove"].map((name) => ({
 }));
 
 test.each([
-	["an account key", {}],
 	["a SAS token", { account_key: null, sas_token: sas() }],
 	["a SAS token that can't list or read", { account_key: null, sas_token: sas({ sp: "cwd" }) }],
 ])("a test with %s leaves nothing behind", async (_, more) => {
@@ -81,7 +75,8 @@ describe("a window that is exported again", () => {
 	 * Exports a window, then again in another format. Returns what the second run warns of, and the
 	 * blobs.
 	 */
-	async function twice(more: object) {
+	async function twice(token: { sas_token: string }) {
+		const more = { account_key: null, ...token };
 		const prefix = `${crypto.randomUUID()}/a b+c`;
 		const what = job();
 		await run(to({ prefix, max_file_size_mb: 1 }), what, 5000);
@@ -93,33 +88,14 @@ describe("a window that is exported again", () => {
 	}
 	const old = [`${window}-0.jsonl`, `${window}-1.jsonl`];
 
-	test.each([
-		["an account key", {}],
-		["a SAS token", { account_key: null, sas_token: sas({ sp: "rcwdl" }) }],
-	])("leaves only what its last run wrote, with %s", async (_, more) => {
-		const { warnings, names } = await twice(more);
+	test("leaves only what its last run wrote, with a SAS token", async () => {
+		const { warnings, names } = await twice({ sas_token: sas({ sp: "rcwdl" }) });
 		expect(warnings).toEqual([]);
 		expect(names).toEqual([`${window}.jsonl`]);
 	});
 
-	test("leaves none of many earlier blobs with long names", async () => {
-		const prefix = `${crypto.randomUUID()}${"x".repeat(300)}`;
-		const left = Array.from({ length: 350 }, (_, i) => `${prefix}/${window}-${i}.csv`);
-		const what = job();
-		const headers = {
-			"x-ms-blob-type": "BlockBlob",
-			"x-ms-meta-tenantryexport": what.export_id,
-		};
-		await Promise.all(left.map((name) => ask("PUT", pathOf(name), headers)));
-		await run(to({ prefix }), what, 1);
-		expect(await list(prefix)).toEqual([`${prefix}/${window}.jsonl`]);
-	});
-
 	test("names the blobs that a SAS token without the permission delete leaves", async () => {
-		const { prefix, warnings, names } = await twice({
-			account_key: null,
-			sas_token: sas({ sp: "rcwl" }),
-		});
+		const { prefix, warnings, names } = await twice({ sas_token: sas({ sp: "rcwl" }) });
 		const left = [...old, `${window}_manifest.json`];
 		expect(names).toEqual([...old, `${window}.jsonl`, `${window}_manifest.json`].sort());
 		expect(warnings).toEqual([
@@ -130,71 +106,12 @@ describe("a window that is exported again", () => {
 	});
 
 	test("says so if a SAS token can't list blobs", async () => {
-		const { warnings, names } = await twice({
-			account_key: null,
-			sas_token: sas({ sp: "rcwd" }),
-		});
+		const { warnings, names } = await twice({ sas_token: sas({ sp: "rcwd" }) });
 		expect(names).toContain(`${window}-0.jsonl`);
 		expect(warnings).toEqual([
 			expect.stringMatching(/^Files of an earlier run .* can't be listed\. The SAS token lacks/),
 		]);
 	});
-});
-
-describe("after any crash", () => {
-	test("a blob has all rows of its blocks, in order", async () => {
-		const prefix = crypto.randomUUID();
-		const n = 100_001;
-		const ran = await run(to({ prefix, compression: "gzip" }), job(), n, {
-			crashes: true,
-		});
-		expect(ran.kept).toBeGreaterThan(1);
-		const blob = `${prefix}/${window}.jsonl.gz`;
-		expect(await list(prefix)).toEqual([blob]);
-		const file = await read(blob);
-		expect(file.length).toBeGreaterThan(5 * 2 ** 20);
-		const lines = gunzipSync(file).toString().trim().split("\n");
-		const ids = lines.map((line) => JSON.parse(line).team_id);
-		expect(ids.length).toBe(n);
-		expect(ids.every((id, i) => id === i)).toBe(true);
-		const { headers } = await ask("HEAD", pathOf(blob));
-		expect(headers.get("content-type")).toBe("application/gzip");
-	});
-
-	test("several Parquet files are whole, and a manifest lists them", async () => {
-		const prefix = crypto.randomUUID();
-		const n = 60_000;
-		await run(to({ prefix, file_format: "Parquet", max_file_size_mb: 3 }), job(), n, {
-			crashes: true,
-		});
-		const names = await list(prefix);
-		const manifest = `${prefix}/${window}_manifest.json`;
-		const files = Array.from(
-			{ length: names.length - 1 },
-			(_, i) => `${prefix}/${window}-${i}.parquet`,
-		);
-		expect(files.length).toBeGreaterThan(1);
-		expect(names.sort()).toEqual([...files, manifest].sort());
-		expect(JSON.parse(Buffer.from(await read(manifest)).toString())).toEqual({
-			files,
-		});
-		const counts = await Promise.all(
-			files.map(async (file) => duckdb(await read(file), "select count(*) as n from FILE")),
-		);
-		expect(counts.reduce((sum, [row]) => sum + Number(row?.n), 0)).toBe(n);
-	});
-});
-
-test("an aborted run leaves no blob, and doesn't disturb the next run", async () => {
-	const prefix = crypto.randomUUID();
-	const destination = to({ prefix });
-	const what = job();
-	const { state } = await run(destination, what, 40_000, { until: 30_000 });
-	expect(state.uploads.length).toBe(1);
-	expect(await list(prefix)).toEqual([]);
-	await run(destination, { ...what, run_id: crypto.randomUUID() }, 30_000);
-	const text = Buffer.from(await read(`${prefix}/${window}.jsonl`)).toString();
-	expect(text.trim().split("\n").length).toBe(30_000);
 });
 
 /** A run that has sent some blocks. */
@@ -243,18 +160,11 @@ test("two runs that write the same blob concurrently don't mix their blocks", as
 });
 
 describe("a blob of another export is not replaced", () => {
-	test.each([
-		[2, 1],
-		[2, 30_000],
-		[30_000, 1],
-	])("of %i rows by %i rows", async (before, n) => {
+	test("of many blocks by one row", async () => {
 		const destination = to({ prefix: crypto.randomUUID() });
 		const first = job();
-		await run(destination, first, before);
-		const failed = run(destination, job(), n);
-		await expect(failed).rejects.toThrow(MisconfiguredError);
-		await expect(failed).rejects.toThrow(first.export_id);
-		await run(destination, { ...job(), export_id: first.export_id }, n);
+		await run(destination, first, 20_000);
+		await expect(run(destination, job(), 1)).rejects.toThrow(first.export_id);
 	});
 
 	test.each([
@@ -384,11 +294,6 @@ test.each([
 		},
 		"The SAS token isn't valid yet, or has expired.",
 	],
-	[
-		"a redirect",
-		{ endpoint_url: `${env.RECEIVER_URL}/redirect/302` },
-		"doesn't respond like Blob Storage: check endpoint_url.",
-	],
 ])("the error of a run says what to do about %s", async (_, more, words) => {
 	const failed = run(to(more), job(), 1);
 	await expect(failed).rejects.toThrow(words);
@@ -417,44 +322,9 @@ test.each([
 	await expect(failed).rejects.not.toBeInstanceOf(MisconfiguredError);
 });
 
-test.each([
-	["/status/500", "answered 500."],
-	["/status/503", "answered 503."],
-	["/status/429", "answered 429."],
-	["/hang", "did not answer within 0.3 seconds"],
-])("%s is temporary", async (path, words) => {
-	const patience = path === "/hang" ? 300 : undefined;
-	const failed = run(to({ endpoint_url: env.RECEIVER_URL + path }, patience), job(), 1);
-	await expect(failed).rejects.toThrow(words);
-	await expect(failed).rejects.not.toBeInstanceOf(MisconfiguredError);
-});
-
-test.each([1, 20_000])(
-	"a server that answers 200 to everything is no Blob Storage: %i rows",
-	async (n) => {
-		const endpoint_url = `${env.RECEIVER_URL}/anything`;
-		expect((await to({ endpoint_url }).test()).at(-1)).toEqual({
-			name: "write",
-			error: expect.stringContaining("didn't confirm"),
-		});
-		const failed = run(to({ endpoint_url }), job(), n);
-		await expect(failed).rejects.toThrow("didn't confirm");
-		await expect(failed).rejects.toBeInstanceOf(MisconfiguredError);
-		const sink = await to({ endpoint_url }).open(job(), null, async () => {});
-		await expect(sink.write(rows(30_000))).rejects.toThrow("didn't confirm");
-	},
-);
-
-test.each([
-	[{ endpoint_url: null, account_name: "acme" }, "https://acme.blob.core.windows.net/exports"],
-	[
-		{ endpoint_url: "https://acme.blob.core.chinacloudapi.cn/" },
-		"https://acme.blob.core.chinacloudapi.cn/exports",
-	],
-	[
-		{ endpoint_url: "http://127.0.0.1:10000/devstoreaccount1" },
-		"http://127.0.0.1:10000/devstoreaccount1/exports",
-	],
-])("%j is at %s", (more, url) => {
-	expect(containerUrl(configs.AzureBlob.parse({ ...config, ...more })).href).toBe(url);
+test("a server that answers 200 to everything is no Blob Storage, also for many rows", async () => {
+	const endpoint_url = `${env.RECEIVER_URL}/anything`;
+	const failed = run(to({ endpoint_url }), job(), 20_000);
+	await expect(failed).rejects.toThrow("didn't confirm");
+	await expect(failed).rejects.toBeInstanceOf(MisconfiguredError);
 });

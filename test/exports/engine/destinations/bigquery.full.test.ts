@@ -515,13 +515,6 @@ describe.skipIf(noBigQuery)(`BigQuery${noBigQuery}`, () => {
 			"doesn't respond like a token server (status 404): check token_uri.",
 		],
 		[
-			"a token server that redirects",
-			{ token_uri: `${env.RECEIVER_URL}/redirect/307` },
-			"",
-			"sign in",
-			"doesn't respond like a token server (status 307): check token_uri.",
-		],
-		[
 			"a missing dataset",
 			{ dataset_id: "nowhere" },
 			"",

@@ -1,11 +1,12 @@
 import { env } from "cloudflare:workers";
 import { describe, expect, test, vi } from "vitest";
 import type { Type } from "../../../../src/outbound/destinations/config.ts";
-import { MisconfiguredError } from "../../../../src/outbound/errors.ts";
+import { MisconfiguredError, UnavailableError } from "../../../../src/outbound/errors.ts";
 import { ACCOUNT } from "../../../support/azurite.ts";
 import { ACCOUNT as SERVICE_ACCOUNT } from "../../../support/bigquery.ts";
 import { KEYS } from "../../../support/bucket.ts";
 import { destinationOf, job, rows, run } from "../../../support/exporting.ts";
+import { HANG_MS } from "../../../support/hang.ts";
 
 const guarded: Env = { ...env, ALLOW_PRIVATE_DESTINATIONS: "false" };
 
@@ -30,78 +31,75 @@ const HOSTS = [
 	"intranet",
 ];
 
-/** A destination of each type at the host and the port. */
-const destinations: [Type, (host: string, port: number) => object][] = [
+/** A destination of each type whose server is at a URL. */
+const AT: [Type, (url: string) => object][] = [
 	[
 		"S3",
-		(host, port) => ({
+		(endpoint_url) => ({
 			bucket_name: "exports",
 			region: "auto",
 			prefix: "",
-			endpoint_url: `http://${host}:${port}`,
+			endpoint_url,
 			...KEYS,
 		}),
 	],
 	[
 		"AzureBlob",
-		(host, port) => ({
-			container_name: "exports",
-			prefix: "",
-			...ACCOUNT,
-			endpoint_url: `http://${host}:${port}`,
-		}),
+		(endpoint_url) => ({ container_name: "exports", prefix: "", ...ACCOUNT, endpoint_url }),
 	],
 	[
 		"GCS",
-		(host, port) => ({
+		(endpoint_url) => ({
 			bucket_name: "exports",
 			prefix: "",
 			hmac_access_id: "id",
 			hmac_secret: "secret",
-			endpoint_url: `http://${host}:${port}`,
+			endpoint_url,
 		}),
 	],
-	["HTTP", (host, port) => ({ url: `http://${host}:${port}/` })],
-	[
-		"Postgres",
-		(host, port) => ({
-			user: "owner",
-			password: "password",
-			database: "postgres",
-			host,
-			port,
-		}),
-	],
-	["ClickHouse", (host, port) => ({ url: `http://${host}:${port}/`, database: "default" })],
+	["HTTP", (url) => ({ url: `${url}/` })],
+	["ClickHouse", (url) => ({ url: `${url}/`, database: "default" })],
 	[
 		"BigQuery",
-		(host, port) => ({
+		(url) => ({
 			...SERVICE_ACCOUNT,
 			private_key: env.BIGQUERY_PRIVATE_KEY,
-			token_uri: `http://${host}:${port}/token`,
-			endpoint_url: `http://${host}:${port}`,
+			token_uri: `${url}/token`,
+			endpoint_url: url,
 		}),
+	],
+];
+const database = { user: "owner", password: "password", database: "postgres" };
+const WITH_POSTGRES: typeof AT = [
+	...AT,
+	[
+		"Postgres",
+		(url) => {
+			const [, host, port] = /^http:\/\/(.+):(\d+)$/.exec(url) ?? [];
+			return { ...database, host, port: Number(port) };
+		},
 	],
 ];
 
 const port = Number(new URL(env.RECEIVER_URL).port);
 
-describe.each(destinations)("%s doesn't connect to", (type, at) => {
-	test.each(
-		HOSTS.flatMap((host): [string, number][] => [
-			[host, port],
-			[host, 443],
-		]),
-	)("%s, port %i", async (host, port) => {
-		const destination = destinationOf(guarded, type, at(host, port));
-		expect(await destination.test()).toEqual([
-			{ name: "reach", error: expect.stringMatching(/private/) },
-		]);
-		await expect(run(destination, job(), 1)).rejects.toBeInstanceOf(MisconfiguredError);
+describe.each(WITH_POSTGRES)("%s doesn't connect to", (type, configAt) => {
+	test.each(HOSTS)("%s", async (host) => {
+		for (const at of [port, 443]) {
+			const destination = destinationOf(guarded, type, configAt(`http://${host}:${at}`));
+			expect(await destination.test()).toEqual([
+				{ name: "reach", error: expect.stringMatching(/private/) },
+			]);
+			await expect(run(destination, job(), 1)).rejects.toBeInstanceOf(MisconfiguredError);
+		}
 	});
 
 	test("a name that resolves to such an address", async () => {
-		const destination = destinationOf(guarded, type, at("inside.example.test", port));
+		const destination = destinationOf(
+			guarded,
+			type,
+			configAt(`http://inside.example.test:${port}`),
+		);
 		await expect(run(destination, job(), 1)).rejects.toThrow(
 			"resolves to the private address 10.0.0.5",
 		);
@@ -132,6 +130,72 @@ test("a virtual-style bucket's host is checked as a whole", async () => {
 	expect(await destination.test()).toEqual([
 		{ name: "reach", error: expect.stringContaining("inside.internal") },
 	]);
+});
+
+/** A path below which everything is a redirect. */
+const REDIRECT = "/redirect/302";
+/** A path below which the response to everything is 200. */
+const ANYTHING = "/anything";
+
+describe.each(AT)("%s, whose server", (type, configAt) => {
+	const to = (url: string, patience = HANG_MS) => destinationOf(env, type, configAt(url), patience);
+
+	test.each([
+		["responds with 500", `${env.RECEIVER_URL}/status/500`, / answered 500[.:]/],
+		["responds with 503", `${env.RECEIVER_URL}/status/503`, / answered 503[.:]/],
+		["responds with 429", `${env.RECEIVER_URL}/status/429`, / answered 429[.:]/],
+		["says nothing", `${env.RECEIVER_URL}/hang`, /did not answer within 0\.1 seconds/],
+		["isn't there", "http://127.0.0.1:1", /^Nothing answers at 127\.0\.0\.1:1: /],
+	])("%s, can be tried again", async (_, url, words) => {
+		const destination = to(url, url.endsWith("/hang") ? 100 : HANG_MS);
+		const failed = run(destination, job(), 1);
+		await expect(failed).rejects.toThrow(words);
+		await expect(failed).rejects.not.toBeInstanceOf(MisconfiguredError);
+		expect((await destination.test()).at(-1)?.error).toMatch(words);
+	});
+
+	const WORDS: Partial<Record<Type, [path: string, words: string][]>> = {
+		S3: [
+			[REDIRECT, "at another address"],
+			[ANYTHING, "without an ETag"],
+		],
+		GCS: [
+			[REDIRECT, "at another address"],
+			[ANYTHING, "without an ETag"],
+		],
+		AzureBlob: [
+			[REDIRECT, "doesn't respond like Blob Storage: check endpoint_url."],
+			[ANYTHING, "didn't confirm"],
+		],
+		HTTP: [[REDIRECT, "The url redirects"]],
+		ClickHouse: [
+			[REDIRECT, "The url redirects"],
+			[ANYTHING, "doesn't respond like ClickHouse."],
+		],
+		BigQuery: [
+			[REDIRECT, "doesn't respond like a token server (status 302): check token_uri."],
+			[ANYTHING, "doesn't respond like a token server"],
+		],
+	};
+
+	test.each(WORDS[type] ?? [])(
+		"is none of its kind, is an error of the user: %s",
+		async (path, words) => {
+			const destination = to(env.RECEIVER_URL + path);
+			const failed = run(destination, job(), 1);
+			await expect(failed).rejects.toThrow(words);
+			await expect(failed).rejects.toBeInstanceOf(MisconfiguredError);
+			expect((await destination.test()).at(-1)?.error).toContain(words);
+		},
+	);
+});
+
+test("a cut list of a ClickHouse table's columns is temporary", async () => {
+	const list = Buffer.from('["uuid","String"]\n["team_id","UI').toString("base64url");
+	const url = `${env.RECEIVER_URL}/body/200/${list}`;
+	const failed = run(destinationOf(env, "ClickHouse", { url, database: "default" }), job(), 1);
+	await expect(failed).rejects.toThrow("The response doesn't have all columns of the table.");
+	await expect(failed).rejects.toBeInstanceOf(UnavailableError);
 });
 
 test("a failure of the resolver is temporary", async () => {

@@ -1,20 +1,8 @@
 import { env } from "cloudflare:workers";
 import { describe, expect, test } from "vitest";
-import { bucketUrl } from "../../../../src/outbound/buckets/s3.ts";
-import { configs } from "../../../../src/outbound/destinations/configs.ts";
 import { MisconfiguredError } from "../../../../src/outbound/errors.ts";
 import { KEYS } from "../../../support/bucket.ts";
-import {
-	askS3,
-	destinationOf,
-	job,
-	listR2,
-	listS3,
-	received,
-	rows,
-	run,
-} from "../../../support/exporting.ts";
-import { HANG_MS } from "../../../support/hang.ts";
+import { askS3, destinationOf, job, received, rows, run } from "../../../support/exporting.ts";
 
 const config = {
 	bucket_name: "exports",
@@ -26,19 +14,7 @@ const config = {
 
 const HOST = new URL(env.RECEIVER_URL).host;
 
-const to = (more: object = {}, patience = HANG_MS) =>
-	destinationOf(env, "S3", { ...config, ...more }, patience);
-
-const steps = (...names: string[]) => names.map((name) => ({ name, error: null }));
-
-test("a test leaves nothing behind", async () => {
-	const prefix = crypto.randomUUID();
-	expect(await to({ prefix }).test()).toEqual(steps("reach", "sign in", "write", "remove"));
-	const r2 = destinationOf(env, "R2", { prefix });
-	expect(await r2.test()).toEqual(steps("write", "remove"));
-	expect(await listS3(prefix)).toEqual([]);
-	expect(await listR2(`trials/${prefix}`)).toEqual([]);
-});
+const to = (more: object = {}) => destinationOf(env, "S3", { ...config, ...more });
 
 describe("a test and a run report", () => {
 	test.each([
@@ -92,41 +68,10 @@ describe("a test and a run report", () => {
 	});
 });
 
-test.each([500, 503, 429, 408])("status %i is temporary", async (status) => {
-	const destination = to({
-		endpoint_url: `${env.RECEIVER_URL}/status/${status}`,
-	});
-	const steps = await destination.test();
-	expect(steps.at(-1)).toEqual({
-		name: "write",
-		error: `${HOST} answered ${status}: "Oops".`,
-	});
-	const failed = run(destination, job(), 1);
-	await expect(failed).rejects.toThrow(`${HOST} answered ${status}`);
-	await expect(failed).rejects.not.toBeInstanceOf(MisconfiguredError);
-});
-
-test("silence is temporary", async () => {
-	const endpoint_url = `${env.RECEIVER_URL}/hang`;
-	const failed = run(to({ endpoint_url }, 300), job(), 1);
-	await expect(failed).rejects.toThrow("did not answer within 0.3 seconds");
-	await expect(failed).rejects.not.toBeInstanceOf(MisconfiguredError);
-});
-
-test("a server that responds with 200 to everything is not accepted as a bucket", async () => {
-	const endpoint_url = `${env.RECEIVER_URL}/anything`;
-	const steps = await to({ endpoint_url }).test();
-	expect(steps.at(-1)).toEqual({
-		name: "write",
-		error: expect.stringContaining("without an ETag"),
-	});
-	const failed = run(to({ endpoint_url }), job(), 1);
-	await expect(failed).rejects.toBeInstanceOf(MisconfiguredError);
-});
-
 test("a bucket that can be written but not listed passes a test", async () => {
 	const endpoint_url = `${env.RECEIVER_URL}/unlisted`;
-	expect(await to({ endpoint_url }).test()).toEqual(steps("reach", "sign in", "write", "remove"));
+	const steps = ["reach", "sign in", "write", "remove"].map((name) => ({ name, error: null }));
+	expect(await to({ endpoint_url }).test()).toEqual(steps);
 });
 
 test("a session token is sent", async () => {
@@ -182,26 +127,4 @@ test("a bucket with encryption stores all parts of an upload", async () => {
 	expect(lines.map((line) => JSON.parse(line).team_id)).toEqual(
 		Array.from({ length: 30_000 }, (_, i) => i),
 	);
-});
-
-test.each([
-	[{ endpoint_url: null, region: "eu-north-1" }, "https://s3.eu-north-1.amazonaws.com/exports"],
-	[
-		{
-			endpoint_url: null,
-			region: "eu-north-1",
-			use_virtual_style_addressing: true,
-		},
-		"https://exports.s3.eu-north-1.amazonaws.com/",
-	],
-	[{ endpoint_url: "http://s3.example:9000/" }, "http://s3.example:9000/exports"],
-	[
-		{
-			endpoint_url: "http://s3.example:9000/",
-			use_virtual_style_addressing: true,
-		},
-		"http://exports.s3.example:9000/",
-	],
-])("%j is at %s", (more, url) => {
-	expect(bucketUrl(configs.S3.parse({ ...config, ...more })).href).toBe(url);
 });
