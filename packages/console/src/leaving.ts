@@ -29,6 +29,15 @@ async function leave(go: () => void) {
 }
 
 /**
+ * Opens a page by its path. Asks for confirmation before unsaved changes are lost.
+ * @param route opens a page
+ */
+export function openPage(path: string, route: (path: string) => void) {
+	if (isOtherPage(new URL(path, location.href).href)) leave(() => route(path));
+	else route(path);
+}
+
+/**
  * Asks for confirmation before the user leaves a page with unsaved changes by a link, by Back and
  * Forward, or by closing the tab. Returns a function that stops this.
  * @param route opens a page

@@ -1,6 +1,7 @@
 import { useEffect, useId, useRef, useState } from "preact/hooks";
 import { useLocation } from "preact-iso/router";
 import type { Page } from "tenantry-client";
+import { openPage } from "../leaving.ts";
 import { has, MAX_ROWS, readable, useNavigate } from "../load.ts";
 import { MENU, OWN_MENU } from "../menu.ts";
 import { organizationIn, pathIn, usualOrganization } from "../organization.tsx";
@@ -156,7 +157,7 @@ function Finder({
 	}
 	function open({ path }: Target) {
 		onClose();
-		if (path.startsWith("/console")) navigate(path);
+		if (path.startsWith("/console")) openPage(path, navigate);
 		else location.assign(path);
 	}
 	return (
