@@ -99,6 +99,17 @@ async function paste(commands: string) {
 const isRepeatable = (commands: string) =>
 	commands.includes("/test/") || !/ -d | -X |--data|&$/m.test(commands);
 
+test("npm start prints an example that works, and where the documentation is", async () => {
+	const [example = ""] = /curl .*@current.*/.exec(server.printed) ?? [];
+	const printed = await paste(example);
+	expect(printed).toContain('"name": "My organization"');
+	expect(printed).toContain('"membership_level": 15');
+	const [, docs = ""] = await server.says(/documentation is at (\S+\/docs),/);
+	expect((await fetch(docs)).status).toBe(200);
+	const document = await (await fetch(new URL("/openapi.json", docs))).json();
+	expect(document).toMatchObject({ openapi: "3.1.0", info: { title: "Tenantry" } });
+});
+
 test("the commands of docs/getting-started.md print what the page shows", async () => {
 	expect(blocks().length).toBeGreaterThan(10);
 	for (const { commands, output } of blocks()) {

@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 import { unstable_readConfig } from "wrangler";
 import { bundle } from "../../scripts/bundle.ts";
 import { findSlowness } from "../../scripts/startup.ts";
-import { discard, folder, npm, script } from "../support/server.ts";
+import { discard, folder, script } from "../support/server.ts";
 
 type Binding = { binding: string };
 
@@ -26,17 +26,6 @@ type Config = {
 const read = (env?: string): Config =>
 	unstable_readConfig({ config: "wrangler.toml", ...(env && { env }) });
 
-test("npm run deploy builds a worker for an environment", async () => {
-	const outdir = folder();
-	const words = ["--dry-run", "--outdir", outdir, "--env", "staging"];
-	const { code, out } = await npm("deploy", words, {});
-	expect(code).toBe(0);
-	expect(out).toContain("env.DB (tenantry-staging) ");
-	expect(out).not.toMatch(/warning/i);
-	expect(findSlowness(readFileSync(`${outdir}/worker.js`, "utf8"))).toEqual([]);
-	discard(outdir);
-});
-
 test.each([
 	[["--env", "nowhere"], {}, 'No environment found in configuration with name "nowhere"'],
 	[["-e", "nowhere"], {}, 'No environment found in configuration with name "nowhere"'],
@@ -51,7 +40,7 @@ test.each([
 
 /**
  * Runs `npm run deploy` with a program `wrangler` that records its commands instead of calling
- * Cloudflare. The tests above have bundled the worker.
+ * Cloudflare. It bundles the worker only if no other test has.
  * @param databases the names of the account's databases
  * @param failing the beginning of the commands that fail
  */

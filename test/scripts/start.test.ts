@@ -40,28 +40,6 @@ const get = (path: string) =>
 
 const allStopped = () => expect.poll(() => processes(state)).toEqual([]);
 
-test("the example that npm start prints works", async () => {
-	const response = await get("/api/organizations/@current/");
-	expect(response.status).toBe(200);
-	expect(await response.json()).toMatchObject({
-		name: "My organization",
-		membership_level: 15,
-	});
-});
-
-test("npm start prints where the documentation is", async () => {
-	const [, address = ""] = await server.says(/documentation is at (\S+\/docs),/);
-	expect((await fetch(address)).status).toBe(200);
-});
-
-test("the OpenAPI document is served", async () => {
-	const response = await fetch(`http://127.0.0.1:${port}/openapi.json`);
-	expect(await response.json()).toMatchObject({
-		openapi: "3.1.0",
-		info: { title: "Tenantry" },
-	});
-});
-
 test("a response without a body is empty, whatever encodings the client accepts", async () => {
 	const path = "/api/projects/@current/plugin_configs/rearrange/";
 	for (const encoding of ["gzip, deflate, br", "gzip", "br", "*", "identity"]) {

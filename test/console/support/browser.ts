@@ -1,6 +1,6 @@
 /** A browser for the tests of the console, and what every page of it is checked for. */
 import axe from "axe-core";
-import type { Page } from "playwright-core";
+import type { Locator, Page } from "playwright-core";
 import { Tenantry } from "tenantry-client";
 import { expect, inject } from "vitest";
 import {
@@ -34,6 +34,8 @@ export type Open = (
 		/** Signs in with this key. "" opens the page signed out. */
 		key?: string;
 		hasTouch?: boolean;
+		/** The width of the window. */
+		width?: number;
 		timezoneId?: string;
 		/** The IP address that requests come from, by default a new one: sign-ins are limited by it. */
 		address?: string;
@@ -43,13 +45,13 @@ export type Open = (
 /** Runs tests in a browser; skipped where none is installed. */
 export function inBrowser(name: string, tests: (open: Open) => void) {
 	withBrowser(name, (newPage) => {
-		tests(async (path, { key = ownKey, hasTouch = false, timezoneId = "UTC", address } = {}) => {
+		tests(async (path, { key = ownKey, width = 1280, address, ...more } = {}) => {
 			const { url, provider } = inject("console");
 			const page = await newPage({
-				viewport: { width: 1280, height: 800 },
-				timezoneId,
+				viewport: { width, height: 800 },
+				timezoneId: "UTC",
 				locale: "en-US",
-				hasTouch,
+				...more,
 				permissions: ["clipboard-read", "clipboard-write"],
 				extraHTTPHeaders: { "cf-connecting-ip": address ?? newNetwork() },
 			});
@@ -61,6 +63,32 @@ export function inBrowser(name: string, tests: (open: Open) => void) {
 			return page;
 		});
 	});
+}
+
+/** The button with this name. */
+export const button = (within: Page | Locator, name: string | RegExp) =>
+	within.getByRole("button", { name, exact: true });
+
+/** The text of what has the focus. */
+export const focused = (page: Page) => page.evaluate<string>("document.activeElement.textContent");
+
+/** Holds back requests to these URLs with this method, until what it returns is called. */
+export async function hold(page: Page, url: string | RegExp, method?: string) {
+	const { promise, resolve } = Promise.withResolvers<void>();
+	await page.route(url, async (route) => {
+		if (!method || route.request().method() === method) await promise;
+		await route.fallback();
+	});
+	return resolve;
+}
+
+/** Collects the responses that reject what the page asks for. */
+export function rejectionsOf(page: Page) {
+	const rejections: string[] = [];
+	page.on("response", (response) => {
+		if (response.status() >= 400) rejections.push(`${response.status()} ${response.url()}`);
+	});
+	return rejections;
 }
 
 /** The value of the session's cookie; undefined without one. */
