@@ -6,6 +6,7 @@ import { finished } from "node:stream/promises";
 import { setTimeout as sleep } from "node:timers/promises";
 import * as oauth from "oauth4webapi";
 import type { Saved } from "./config.ts";
+import { context, streams } from "./context.ts";
 import { FailedError } from "./failure.ts";
 import { CLIENT, discover, requests, toSaved } from "./oauth.ts";
 import type { Values } from "./output.ts";
@@ -13,11 +14,11 @@ import { cell } from "./text.ts";
 
 type Server = oauth.AuthorizationServer;
 
-const say = (text: string) => process.stderr.write(`${text}\n`);
+const say = (text: string) => streams().stderr.write(`${text}\n`);
 
 /** Returns the program that opens URLs on this computer, if there is a screen. */
 function opener(): [program: string, ...words: string[]] | undefined {
-	const { BROWSER, DISPLAY, WAYLAND_DISPLAY, SSH_CONNECTION } = process.env;
+	const { BROWSER, DISPLAY, WAYLAND_DISPLAY, SSH_CONNECTION } = context().env;
 	if (BROWSER) return [BROWSER];
 	// The browser would be on this computer, or would look for this program on the other one.
 	if (SSH_CONNECTION) return undefined;

@@ -10,6 +10,7 @@ import {
 } from "node:fs";
 import { homedir } from "node:os";
 import { dirname, join } from "node:path";
+import { context } from "./context.ts";
 import { UsageError } from "./failure.ts";
 import { isObject } from "./output.ts";
 
@@ -21,16 +22,10 @@ export type Saved = { url: string; key: string; tokens?: Tokens };
 
 export const DEFAULT_URL = "http://localhost:8787";
 
-let chosen: string | undefined;
-
-/** Sets the profile of this command, instead of the one in the environment. */
-export function chooseProfile(name: string | undefined) {
-	chosen = name;
-}
-
 /** @throws {UsageError} if the name can't be part of a file's name */
 export function profile() {
-	const name = chosen ?? (process.env.TENANTRY_PROFILE || "default");
+	const { profile, env } = context();
+	const name = profile ?? (env.TENANTRY_PROFILE || "default");
 	if (!/^[\w-]{1,50}$/.test(name))
 		throw new UsageError(
 			"A profile's name has at most 50 letters, digits, hyphens and underscores.",
@@ -46,7 +41,7 @@ export const loginWords = (...words: string[]) =>
 
 /** Returns the path of the file that `login` writes. */
 export const configPath = () => {
-	const folder = process.env.XDG_CONFIG_HOME || join(homedir(), ".config");
+	const folder = context().env.XDG_CONFIG_HOME || join(homedir(), ".config");
 	return join(folder, "tenantry", `${profile()}.json`);
 };
 
@@ -131,7 +126,7 @@ export function keyOf(text: string) {
  * Returns the login for a command. A saved key is used only with the URL that it was saved with.
  */
 export function account(): Omit<Saved, "key"> & { key: string | undefined } {
-	const { TENANTRY_URL, TENANTRY_KEY } = process.env;
+	const { TENANTRY_URL, TENANTRY_KEY } = context().env;
 	const own = TENANTRY_URL && TENANTRY_KEY ? undefined : saved();
 	const url = TENANTRY_URL ? urlOf(TENANTRY_URL) : (own?.url ?? DEFAULT_URL);
 	if (TENANTRY_KEY) return { url, key: keyOf(TENANTRY_KEY) };

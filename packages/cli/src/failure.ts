@@ -1,6 +1,7 @@
 /** Errors of commands, their messages and exit codes. */
 import { CommanderError } from "commander";
 import { TenantryError } from "../../client/src/errors.ts";
+import { streams } from "./context.ts";
 import { paint } from "./text.ts";
 
 /** The exit codes of docs/cli.md#exit-codes. */
@@ -11,6 +12,9 @@ export class UsageError extends Error {}
 
 /** The command was executed, but what it started has failed. */
 export class FailedError extends Error {}
+
+/** The person has pressed Ctrl-C at a question. */
+export class InterruptedError extends Error {}
 
 /** Masks keys, which users may have typed in the wrong place. */
 const withoutKeys = (text: string) => text.replace(/tnt_[\w-]+/g, "tnt_…");
@@ -35,14 +39,14 @@ function linesOf(error: TenantryError, url: string) {
 
 export function print(lines: string[]) {
 	const [first = "", ...rest] = lines.map((line) => withoutKeys(line).replace(/\s+/g, " ").trim());
-	process.stderr.write(
-		`${[`${paint("red", "Error:", process.stderr)} ${first}`, ...rest].join("\n")}\n`,
-	);
+	const { stderr } = streams();
+	stderr.write(`${[`${paint("red", "Error:", stderr)} ${first}`, ...rest].join("\n")}\n`);
 }
 
 /** Prints why a command failed, and returns its exit code. */
 export function report(error: unknown, url: string): number {
 	if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : EXIT.usage;
+	if (error instanceof InterruptedError) return EXIT.interrupted;
 	if (error instanceof TenantryError) {
 		print(linesOf(error, url));
 		return error.status === 0 ? EXIT.network : EXIT.refused;

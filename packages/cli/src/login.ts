@@ -1,5 +1,4 @@
 /** `login`, `logout` and `whoami`. */
-import { readFileSync } from "node:fs";
 import { type Command, Option } from "commander";
 import { TenantryError } from "../../client/src/errors.ts";
 import { Tenantry } from "../../client/src/index.ts";
@@ -16,9 +15,10 @@ import {
 	saved,
 	urlOf,
 } from "./config.ts";
+import { context, streams } from "./context.ts";
 import { UsageError } from "./failure.ts";
 import { locked } from "./lock.ts";
-import { revoke, service } from "./oauth.ts";
+import { revoke } from "./oauth.ts";
 import { json, jsonOption, record, type Values, write } from "./output.ts";
 import { ask, canAsk } from "./prompt.ts";
 import { client, optionsFor } from "./session.ts";
@@ -26,7 +26,7 @@ import { more } from "./values.ts";
 
 async function askUrl(otherwise: string) {
 	if (!canAsk()) {
-		process.stderr.write(`Logging in to ${otherwise}. For another service, pass --url.\n`);
+		streams().stderr.write(`Logging in to ${otherwise}. For another service, pass --url.\n`);
 		return otherwise;
 	}
 	return (await ask(`URL of the service [${otherwise}]: `)) || otherwise;
@@ -34,7 +34,7 @@ async function askUrl(otherwise: string) {
 
 /** Returns the URL to log in to: one that is given, or that of the profile. */
 async function urlIn({ url, keyStdin }: Values) {
-	const given = typeof url === "string" ? url : process.env.TENANTRY_URL;
+	const given = typeof url === "string" ? url : context().env.TENANTRY_URL;
 	if (given) return urlOf(given);
 	const otherwise = canRead()?.url ?? DEFAULT_URL;
 	return urlOf(keyStdin ? otherwise : await askUrl(otherwise));
@@ -42,7 +42,7 @@ async function urlIn({ url, keyStdin }: Values) {
 
 /** Returns the key that the person enters; undefined to log in with OAuth 2.1. */
 async function keyIn(options: Values) {
-	if (options.keyStdin) return keyOf(readFileSync(0, "utf8"));
+	if (options.keyStdin) return keyOf(context().read());
 	if (!options.key) return undefined;
 	return keyOf(await ask("API key (hidden): ", { isSecret: true }));
 }
@@ -70,7 +70,7 @@ async function login(options: Values) {
 	if (options.key && !canAsk())
 		throw new UsageError("Without a terminal, pass the key with --key-stdin.");
 	const url = await urlIn(options);
-	service.url = url;
+	context().service = url;
 	const key = await keyIn(options);
 	// Nobody is asked for an access that can't be saved.
 	preparePath();

@@ -1,10 +1,9 @@
 /** The program `tenantry` (docs/cli.md). */
-import { account } from "./config.ts";
+import { ofProcess } from "./context.ts";
 import { EXIT, report } from "./failure.ts";
 import { released } from "./lock.ts";
-import { service } from "./oauth.ts";
 import { isObject } from "./output.ts";
-import { programOf } from "./program.ts";
+import { tenantry } from "./tenantry.ts";
 
 // A refresh token works once, so the next one is saved first. A second Ctrl-C doesn't wait.
 process.once("SIGINT", () => released().then(() => process.exit(EXIT.interrupted)));
@@ -14,16 +13,4 @@ process.stdout.on("error", (error) => {
 	process.exit(isObject(error) && error.code === "EPIPE" ? 0 : report(error, ""));
 });
 
-function urlForErrors() {
-	try {
-		return service.url ?? account().url;
-	} catch {
-		return "the service";
-	}
-}
-
-try {
-	await programOf().parseAsync();
-} catch (error) {
-	process.exitCode = report(error, urlForErrors());
-}
+process.exitCode = await tenantry(process.argv.slice(2), ofProcess);

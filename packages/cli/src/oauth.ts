@@ -2,6 +2,7 @@
 import * as oauth from "oauth4webapi";
 import { errorOf, TenantryError } from "../../client/src/errors.ts";
 import { loginWords, type Saved } from "./config.ts";
+import { context } from "./context.ts";
 import { FailedError, UsageError } from "./failure.ts";
 import { isObject } from "./output.ts";
 import { cell } from "./text.ts";
@@ -10,9 +11,6 @@ import { cell } from "./text.ts";
 export const CLIENT = { client_id: "tenantry-cli" };
 
 const TIMEOUT_MS = 15_000;
-
-/** The URL of the last request, for errors. */
-export const service: { url?: string } = {};
 
 /** Returns the error of a service that is out of order or busy. Its body may be that of the API. */
 async function unavailable(response: Response) {
@@ -51,7 +49,7 @@ export const requests = { [oauth.customFetch]: send, [oauth.allowInsecureRequest
  * @throws {UsageError} if it has another URL: it could be one that passes on what it gets
  */
 export async function discover(url: string) {
-	service.url = url;
+	context().service = url;
 	const { origin } = new URL(url);
 	const response = await oauth.discoveryRequest(new URL(origin), {
 		...requests,

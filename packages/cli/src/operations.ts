@@ -1,5 +1,6 @@
 /** Defines the commands that call one operation of the API. */
 import { Argument, Command, Option } from "commander";
+import { streams } from "./context.ts";
 import { examplesOf } from "./examples.ts";
 import { UsageError } from "./failure.ts";
 import { follow, intervalOption } from "./follow.ts";
@@ -54,9 +55,9 @@ async function printPages(pages: Pages, columns: string[], options: Values) {
 		const page = await pages;
 		if (options.json) return json(page);
 		await table(page.results, columns);
-		if (page.results.length === 0) process.stderr.write("No results.\n");
+		if (page.results.length === 0) streams().stderr.write("No results.\n");
 		else if (page.next !== null)
-			process.stderr.write(`${page.results.length} of ${page.count}; to print all, add --all.\n`);
+			streams().stderr.write(`${page.results.length} of ${page.count}; to print all, add --all.\n`);
 		return;
 	}
 	const items: unknown[] = [];

@@ -1,5 +1,6 @@
 /** Prints results to stdout. */
 import { Option } from "commander";
+import { streams } from "./context.ts";
 import { cell, columns, paint } from "./text.ts";
 
 export type Values = Record<string, unknown>;
@@ -19,7 +20,7 @@ const escaped = (json: string) =>
 /** Writes to stdout, and waits if the reader is slow. After an error, main.ts ends the program. */
 export const write = (text: string) =>
 	new Promise<void>((resolve) => {
-		process.stdout.write(text, (error) => {
+		streams().stdout.write(text, (error) => {
 			if (!error) resolve();
 		});
 	});
@@ -30,7 +31,10 @@ export const json = (value: unknown) => write(`${escaped(JSON.stringify(value, n
 export const line = (value: unknown) => write(`${escaped(JSON.stringify(value))}\n`);
 
 /** Returns the width of the terminal; undefined if stdout isn't one. Some terminals report 0. */
-const available = () => (process.stdout.isTTY ? process.stdout.columns || 80 : undefined);
+function available() {
+	const { isTTY, columns } = streams().stdout;
+	return isTTY ? columns || 80 : undefined;
+}
 
 /** Returns the value at a path such as `user.email`. */
 const at = (item: unknown, path: string) =>
@@ -86,7 +90,7 @@ export async function table(items: unknown[], fields: string[]) {
 	);
 	const [head = "", ...lines] = columns([headsOf(shown), ...rows], width);
 	if (items.length > 0)
-		await write(`${[paint("bold", head, process.stdout), ...lines].join("\n")}\n`);
+		await write(`${[paint("bold", head, streams().stdout), ...lines].join("\n")}\n`);
 }
 
 /** The narrowest width of a value that is printed next to its name. */

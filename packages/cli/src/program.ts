@@ -2,7 +2,7 @@
 import tab from "@bomb.sh/tab/commander";
 import { Argument, Command } from "commander";
 import { version } from "../package.json";
-import { chooseProfile } from "./config.ts";
+import { context, streams } from "./context.ts";
 import { print } from "./failure.ts";
 import { addLogin } from "./login.ts";
 import { addOperations } from "./operations.ts";
@@ -49,7 +49,9 @@ export function programOf() {
 		.description("The command line of Tenantry.")
 		.version(version)
 		.option("--profile <name>", "the login to use; by default TENANTRY_PROFILE, or default")
-		.hook("preAction", (command) => chooseProfile(command.opts().profile))
+		.hook("preAction", (command) => {
+			context().profile = command.opts().profile;
+		})
 		.addHelpText(
 			"after",
 			`
@@ -107,6 +109,9 @@ const wordsOf = (command: Command): string =>
 /** Makes Commander throw errors instead of exiting, and print them like all other errors. */
 function configure(command: Command) {
 	command.exitOverride().configureOutput({
+		writeOut: (text) => streams().stdout.write(text),
+		writeErr: (text) => streams().stderr.write(text),
+		getOutHelpWidth: () => streams().stdout.columns ?? 80,
 		outputError: (text) => print([text.replace(/^error: /, ""), `See: ${wordsOf(command)} --help`]),
 	});
 	command.commands.forEach(configure);

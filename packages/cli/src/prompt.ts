@@ -1,37 +1,41 @@
 /** Asks questions in the terminal, on stderr, so that stdout has only results. */
 import { createInterface } from "node:readline/promises";
 import { Writable } from "node:stream";
-import { EXIT } from "./failure.ts";
+import { streams } from "./context.ts";
+import { InterruptedError } from "./failure.ts";
 
 /** Whether the program runs in a terminal, so that someone can respond. */
-export const canAsk = () => process.stdin.isTTY && process.stderr.isTTY;
+export const canAsk = () => streams().stdin.isTTY === true && streams().stderr.isTTY === true;
 
-/** Asks a question and returns the trimmed response. Ctrl-C ends the program. */
+/**
+ * Asks a question and returns the trimmed response.
+ * @throws {InterruptedError} on Ctrl-C
+ */
 export async function ask(question: string, { isSecret = false } = {}) {
+	const { stdin, stderr } = streams();
 	let isMuted = false;
+	let isAnswered = false;
 	const output = new Writable({
-		write(chunk, encoding, done) {
-			if (!isMuted) process.stderr.write(chunk, encoding);
+		write(chunk, _, done) {
+			if (!isMuted) stderr.write(chunk);
 			done();
 		},
 	});
-	const lines = createInterface({ input: process.stdin, output, terminal: true });
-	const interrupted = () => {
-		process.stderr.write("\n");
-		process.exit(EXIT.interrupted);
-	};
-	lines.once("SIGINT", interrupted);
-	lines.once("close", () => {
-		if (!isAnswered) interrupted();
+	const lines = createInterface({ input: stdin, output, terminal: true });
+	const interrupted = new Promise<never>((_, reject) => {
+		const end = () => reject(new InterruptedError());
+		lines.once("SIGINT", end).once("close", end);
 	});
-	let isAnswered = false;
 	const answer = lines.question(question);
 	isMuted = isSecret;
-	const text = await answer;
-	isAnswered = true;
-	lines.close();
-	if (isSecret) process.stderr.write("\n");
-	return text.trim();
+	try {
+		const text = await Promise.race([answer, interrupted]);
+		isAnswered = true;
+		return text.trim();
+	} finally {
+		if (isSecret || !isAnswered) stderr.write("\n");
+		lines.close();
+	}
 }
 
 /** Asks for confirmation. The default is no. */

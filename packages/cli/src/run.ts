@@ -1,5 +1,6 @@
 /** `exports run`: starts a backfill and watches it. */
 import { Command } from "commander";
+import { streams } from "./context.ts";
 import { FailedError } from "./failure.ts";
 import { intervalOption, pause } from "./follow.ts";
 import { isObject, json, jsonOption, record, type Values } from "./output.ts";
@@ -23,7 +24,7 @@ async function watch(read: () => Promise<Values>, options: Values) {
 	while (true) {
 		const backfill = await read();
 		const text = progress(backfill);
-		if (text !== shown) process.stderr.write(`${text}\n`);
+		if (text !== shown) streams().stderr.write(`${text}\n`);
 		shown = text;
 		if (backfill.status !== "Running") return backfill;
 		await pause(options);

@@ -1,11 +1,12 @@
 /** Formats text for terminals. */
 import stringWidth from "string-width";
+import { context } from "./context.ts";
 
 const CODES = { bold: 1, red: 31 };
 
 /** Colours text if the stream is a terminal and `NO_COLOR` isn't set (https://no-color.org). */
-export function paint(style: keyof typeof CODES, text: string, { isTTY }: { isTTY: boolean }) {
-	const { NO_COLOR, TERM } = process.env;
+export function paint(style: keyof typeof CODES, text: string, { isTTY }: { isTTY?: boolean }) {
+	const { NO_COLOR, TERM } = context().env;
 	return isTTY && !NO_COLOR && TERM !== "dumb" ? `\x1b[${CODES[style]}m${text}\x1b[0m` : text;
 }
 

@@ -2,6 +2,7 @@
 import * as oauth from "oauth4webapi";
 import { TenantryError } from "../../client/src/errors.ts";
 import { loginWords, preparePath, type Saved, save, saved } from "./config.ts";
+import { context } from "./context.ts";
 import { FailedError, UsageError } from "./failure.ts";
 import { locked } from "./lock.ts";
 import { CLIENT, discover, requests, toSaved } from "./oauth.ts";
@@ -9,12 +10,10 @@ import { CLIENT, discover, requests, toSaved } from "./oauth.ts";
 /** How long before an access token expires it is renewed. */
 const EARLY_MS = 60_000;
 
-/** Why a refresh has failed. Its token may be used up, so that this program sends none again. */
-let failure: unknown;
-
 /** Exchanges the refresh token for the next tokens. */
 async function refresh({ url, tokens }: Saved) {
-	if (failure !== undefined) throw failure;
+	const own = context();
+	if (own.failure !== undefined) throw own.failure;
 	const as = await discover(url);
 	const { refresh_token = "" } = tokens ?? {};
 	const none = oauth.None();
@@ -28,7 +27,7 @@ async function refresh({ url, tokens }: Saved) {
 		);
 		return toSaved(url, await oauth.processRefreshTokenResponse(as, CLIENT, response));
 	} catch (error) {
-		failure = error;
+		own.failure = error;
 		throw error;
 	}
 }

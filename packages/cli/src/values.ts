@@ -1,6 +1,7 @@
 /** Defines options for fields, and converts options to query parameters and bodies. */
 import { readFileSync } from "node:fs";
 import { InvalidArgumentError, Option } from "commander";
+import { context } from "./context.ts";
 import { UsageError } from "./failure.ts";
 import { isObject, type Values } from "./output.ts";
 import type { Field } from "./table.ts";
@@ -12,7 +13,7 @@ export const flagOf = (name: string) => `--${name.replaceAll("_", "-")}`;
 function textOf(source: string) {
 	if (source !== "-" && !source.startsWith("@")) return source;
 	try {
-		return readFileSync(source === "-" ? 0 : source.slice(1), "utf8");
+		return source === "-" ? context().read() : readFileSync(source.slice(1), "utf8");
 	} catch (error) {
 		const { code = "" } = isObject(error) ? error : {};
 		throw new UsageError(`Can't read ${source === "-" ? "stdin" : source.slice(1)}: ${code}.`);

@@ -1,16 +1,10 @@
-import { execFileSync } from "node:child_process";
-import { once } from "node:events";
-import { chmodSync, mkdtempSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { chmodSync, statSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
-import type { Command } from "commander";
 import stringWidth from "string-width";
 import { beforeAll, describe, expect, inject, test } from "vitest";
-import { freePort } from "../../../test/support/server.ts";
-import { GROUPS } from "../src/generated.ts";
-import { programOf } from "../src/program.ts";
-import { begin, FILE, home, inTerminal, tenantry, value, withKey } from "./program.ts";
+import { freePort, listen } from "../../../test/support/peers.ts";
+import { begin, home, tenantry, value, withKey } from "./program.ts";
 
-const UUID = "01a1fee4-ac61-7a85-9f31-6f4a5b7c8d99";
 const name = () => crypto.randomUUID();
 
 let organization: string;
@@ -19,7 +13,6 @@ let organization: string;
 const here = () => ["--organization", organization];
 
 beforeAll(async () => {
-	execFileSync(process.execPath, ["build.js"], { cwd: `${import.meta.dirname}/..` });
 	({ id: organization } = await value(["organizations", "create", "--name", name()]));
 });
 
@@ -130,11 +123,8 @@ async function between({
 		});
 		response.writeHead(answer.status, { "content-type": "application/json" });
 		response.end(text(await answer.text()));
-	}).listen(0, "127.0.0.1");
-	await once(server, "listening");
-	const address = server.address();
-	if (typeof address !== "object" || !address) throw new Error("There is no port.");
-	const environment = { ...withKey(), TENANTRY_URL: `http://127.0.0.1:${address.port}` };
+	});
+	const environment = { ...withKey(), TENANTRY_URL: `http://127.0.0.1:${await listen(server)}` };
 	return { asked, environment, close: () => server.close() };
 }
 
@@ -171,31 +161,21 @@ describe("lists", () => {
 		close();
 	});
 
-	test("fit into a terminal, with their ids whole", async () => {
-		for (const width of [40, 60, 100]) {
-			const { printed, ended } = inTerminal(own, {
-				width,
-				environment: { ...withKey(), NO_COLOR: "1" },
-			});
-			expect(await ended).toBe(0);
-			const lines = printed.out.trimEnd().split(/\r?\n/);
-			expect(lines).toHaveLength(6);
-			for (const text of lines) expect(stringWidth(text)).toBeLessThanOrEqual(width);
-			expect(printed.out).not.toContain("\u001b");
-		}
+	test.each([40, 60, 100])("fit into a terminal of %i columns", async (width) => {
+		const environment = { ...withKey(), NO_COLOR: "1" };
+		const { code, out } = await tenantry(own, { width, environment });
+		expect(code).toBe(0);
+		const lines = out.trimEnd().split("\n");
+		expect(lines).toHaveLength(6);
+		for (const text of lines) expect(stringWidth(text)).toBeLessThanOrEqual(width);
+		expect(out).not.toContain("\u001b");
 	});
 
-	test("have short times in a terminal, and whole ones in a pipe", async () => {
-		const { printed, ended } = inTerminal(own);
-		expect(await ended).toBe(0);
-		expect(printed.out).toMatch(/ {2}\d{4}-\d\d-\d\d \d\d:\d\d {2}UTC/);
+	test("have colours and short times in a terminal, and whole times in a pipe", async () => {
+		const { out } = await tenantry(own, { width: 80 });
+		expect(out.startsWith("\u001b[1mID")).toBe(true);
+		expect(out).toMatch(/ {2}\d{4}-\d\d-\d\d \d\d:\d\d {2}UTC/);
 		expect((await tenantry(own)).out).toMatch(/ {2}\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z {2}UTC/);
-	});
-
-	test("are coloured in terminals only", async () => {
-		const { printed, ended } = inTerminal(own);
-		expect(await ended).toBe(0);
-		expect(printed.out.startsWith("\u001b[1mID")).toBe(true);
 	});
 
 	test("are one page of JSON, or all pages with an object in each line", async () => {
@@ -222,62 +202,9 @@ describe("lists", () => {
 		expect(out.trimEnd().split("\n")).toHaveLength(names.length + 1);
 		expect(asked).toHaveLength(3);
 	});
-
-	test("end quietly when the reader of a pipe has enough", async () => {
-		const command = `"${process.execPath}" "${FILE}" ${own.join(" ")} --all --json | true; echo "\${PIPESTATUS[0]}"`;
-		const environment = { ...process.env, ...withKey() };
-		const out = execFileSync("bash", ["-c", `${command} 2>&1`], {
-			env: environment,
-			encoding: "utf8",
-		});
-		expect(out).toBe("0\n");
-	});
 });
 
 describe("errors", () => {
-	test("of usage have exit code 2 and say where help is", async () => {
-		for (const [words, err] of [
-			[
-				["domains", "get"],
-				"Error: missing required argument 'id'\nSee: tenantry domains get --help\n",
-			],
-			[
-				["domain"],
-				"Error: unknown command 'domain' (Did you mean domains?)\nSee: tenantry --help\n",
-			],
-			[
-				["projects", "list", "--limit", "x"],
-				"Error: option '--limit <number>' argument 'x' is invalid. It must be an integer.\nSee: tenantry projects list --help\n",
-			],
-			[
-				["projects", "list", "--all", "--limit", "1"],
-				"Error: option '--all' cannot be used with option '--limit <number>'\nSee: tenantry projects list --help\n",
-			],
-			[
-				["domains", "create"],
-				"Error: domains create requires --domain (or --data). See: tenantry domains create --help\n",
-			],
-			[
-				["exports", "create"],
-				"Error: exports create requires --name, --destination, --interval (or --data). See: tenantry exports create --help\n",
-			],
-			[
-				["invites", "create-many"],
-				"Error: invites create-many requires --data. See: tenantry invites create-many --help\n",
-			],
-			[
-				["domains", "create", "--data", "{"],
-				"Error: --data must be JSON, @ and the name of a file with JSON, or - for stdin.\n",
-			],
-			[["domains", "create", "--data", "@/nowhere"], "Error: Can't read /nowhere: ENOENT.\n"],
-			[
-				["domains", "create", "--data", "[]", "--domain", "a.example"],
-				"Error: --data must be an object, because options set its fields.\n",
-			],
-		] satisfies [string[], string][])
-			expect(await tenantry(words)).toEqual({ code: 2, out: "", err });
-	});
-
 	test("of the service have exit code 1, the field, the code and the request's id", async () => {
 		const { code, out, err } = await tenantry(["domains", "create", ...here(), "--domain", "-"]);
 		expect({ code, out }).toEqual({ code: 1, out: "" });
@@ -354,24 +281,22 @@ describe("login", () => {
 	});
 
 	test("asks at a terminal without showing the key", async () => {
-		const folder = mkdtempSync(`${home}/terminal-`);
-		const { child, printed, says, ended } = inTerminal(["login", "--key"], {
-			environment: { XDG_CONFIG_HOME: folder },
-		});
+		const { printed, says, type, ended } = begin(["login", "--key"], { width: 80, environment });
 		await says(/URL of the service/);
-		child.stdin.write(`${inject("url")}\n`);
+		type(`${inject("url")}\n`);
 		await says(/API key/);
-		child.stdin.write(`${inject("key")}\n`);
+		type(`${inject("key")}\n`);
 		expect(await ended).toBe(0);
 		expect(printed.out).toContain("as owner@example.com");
 		expect(printed.out).not.toContain(inject("key"));
-		expect(readFileSync(`${folder}/tenantry/default.json`, "utf8")).toContain(inject("key"));
+		expect(await tenantry(["logout"], { environment })).toMatchObject({ code: 0 });
 	});
 
 	test("ends with 130 on Ctrl-C", async () => {
-		const { child, says, ended } = inTerminal(["login", "--key", "--url", inject("url")]);
+		const words = ["login", "--key", "--url", inject("url")];
+		const { says, type, ended } = begin(words, { width: 80, environment });
 		await says(/API key/);
-		child.stdin.write("\u0003");
+		type("\u0003");
 		expect(await ended).toBe(130);
 	});
 
@@ -400,28 +325,25 @@ describe("deleting", () => {
 		});
 	});
 
-	test("asks first at a terminal", async () => {
-		const id = await project();
-		const read = ["organization-projects", "get", id, ...here()];
-		for (const [answer, expected] of [
-			["n", 0],
-			["y", 1],
-		] as const) {
-			const { child, says, ended } = inTerminal(["organization-projects", "delete", id, ...here()]);
+	test.each([
+		["n", 2, 0],
+		["y", 0, 1],
+	])(
+		"asks first at a terminal, and the response %s ends it with %i",
+		async (answer, code, after) => {
+			const id = await project();
+			const words = ["organization-projects", "delete", id, ...here()];
+			const { says, type, ended } = begin(words, { width: 80 });
 			await says(/Really organization-projects delete/);
-			child.stdin.write(`${answer}\n`);
-			expect(await ended).toBe(answer === "y" ? 0 : 2);
-			expect((await tenantry(read)).code).toBe(expected);
-		}
-	});
+			type(`${answer}\n`);
+			expect(await ended).toBe(code);
+			expect((await tenantry(["organization-projects", "get", id, ...here()])).code).toBe(after);
+		},
+	);
 
 	test("doesn't ask with --yes", async () => {
-		const id = await project();
-		const { printed, ended } = inTerminal([
-			...["organization-projects", "delete", id, ...here(), "--yes"],
-		]);
-		expect(await ended).toBe(0);
-		expect(printed.out).toBe("");
+		const words = ["organization-projects", "delete", await project(), ...here(), "--yes"];
+		expect(await tenantry(words, { width: 80 })).toEqual({ code: 0, out: "", err: "" });
 	});
 });
 
@@ -461,132 +383,5 @@ describe("exports", () => {
 		expect(await ended).toBe(1);
 		expect(printed.err).toMatch(/Error: The backfill ended with the status Cancelled\.\n$/);
 		expect(printed.out).toMatch(/^id +[\w-]+\n[\s\S]*status +Cancelled\n/);
-	});
-
-	test("logs are followed until they are interrupted", async () => {
-		const id = await create();
-		const { child, printed, says, ended } = begin([
-			...["exports", "logs", id, "--follow", "--interval", "0.2"],
-		]);
-		expect((await tenantry(["exports", "run", id, "--watch", "--interval", "0.2"])).code).toBe(0);
-		await says(/The backfill from .* is complete/);
-		expect((await tenantry(["exports", "run", id, "--watch", "--interval", "0.2"])).code).toBe(0);
-		await says(/The backfill from .* is complete[\s\S]*The backfill from .* is complete/);
-		child.kill("SIGINT");
-		expect(await ended).toBe(130);
-		const listed = await tenantry(["exports", "logs", id, "--all", "--json"]);
-		expect(listed).toMatchObject({ code: 0, err: "" });
-		const all = listed.out
-			.trimEnd()
-			.split("\n")
-			.map((text) => JSON.parse(text).message)
-			.reverse();
-		expect(printed.err).toBe("");
-		expect(
-			printed.out
-				.trimEnd()
-				.split("\n")
-				.map((text) => text.split("  ")[2]),
-		).toEqual(all);
-	});
-});
-
-describe("commands", () => {
-	test("exist for each operation of the API", () => {
-		const document = JSON.parse(
-			readFileSync(`${import.meta.dirname}/../../../public/openapi.json`, "utf8"),
-		);
-		const operations = Object.entries<Record<string, { summary: string }>>(document.paths)
-			.filter(([path]) => path !== "/openapi.json" && !/^\/(invites|sso)\//.test(path))
-			.flatMap(([, verbs]) => Object.values(verbs).map(({ summary }) => summary));
-		const commands = GROUPS.flatMap(({ commands }) => commands.map(({ summary }) => summary));
-		expect(commands.sort()).toEqual(operations.sort());
-	});
-
-	test("have examples that they accept", async () => {
-		const leaves = (command: Command): Command[] =>
-			command.commands.length > 0 ? command.commands.flatMap(leaves) : [command];
-		const pathOf = (command: Command): string[] =>
-			command.parent ? [...pathOf(command.parent), command.name()] : [];
-		let examples = 0;
-		for (const path of leaves(programOf()).map(pathOf)) {
-			if (["complete", "completion", "help"].includes(path[0] ?? "")) continue;
-			const program = programOf();
-			let leaf = program;
-			for (const word of path)
-				leaf = leaf.commands.find((command) => command.name() === word) ?? leaf;
-			let help = "";
-			leaf.configureOutput({ writeOut: (text) => (help += text) });
-			leaf.outputHelp();
-			const lines = [...help.replaceAll("\\\n", "").matchAll(/\$ tenantry (.+)/g)];
-			expect(lines, path.join(" ")).not.toEqual([]);
-			for (const [, line = ""] of lines) {
-				const [first = ""] = line.split(/ [<&|]/);
-				const words = [...first.matchAll(/'[^']*'|\S+/g)].map(([word]) =>
-					word.replaceAll("'", "").replace("@file.json", "{}"),
-				);
-				if (words.slice(0, path.length).join() !== path.join()) continue;
-				let ran = false;
-				leaf.action(() => {
-					ran = true;
-				});
-				await program.parseAsync(words, { from: "user" });
-				expect(ran, line).toBe(true);
-				examples += 1;
-			}
-		}
-		expect(examples).toBeGreaterThan(200);
-	});
-});
-
-describe("help", () => {
-	test("shows the options of a command, and examples", async () => {
-		const { code, out } = await tenantry(["exports", "create", "--help"]);
-		expect(code).toBe(0);
-		expect(out).toContain("--interval <text>");
-		expect(out).toContain(
-			"\nExamples:\n  $ tenantry exports create --name 'My name' --destination @file.json --interval hour\n",
-		);
-	});
-
-	test("of the program names every command", async () => {
-		const { out } = await tenantry(["--help"]);
-		const text = out.replace(/\s+/g, " ");
-		for (const group of programOf().commands) {
-			if (group.commands.length === 0) continue;
-			const names = group.commands.map((command) => command.name()).filter((n) => n !== "help");
-			expect(text).toContain(` ${group.name()} ${names.join(", ")} `);
-		}
-		expect(text).toMatch(/ exports list, [^.]*, cancel-backfill, run /);
-	});
-
-	test("without a command is an error of usage", async () => {
-		const { code, out, err } = await tenantry([]);
-		expect({ code, out }).toEqual({ code: 2, out: "" });
-		expect(err).toContain("Usage: tenantry [options] [command]");
-	});
-});
-
-describe("completion", () => {
-	test.each(["bash", "zsh", "fish"])("has a script for %s", async (shell) => {
-		const { code, out } = await tenantry(["completion", shell]);
-		expect(code).toBe(0);
-		expect(out).toContain("tenantry complete --");
-		if (shell === "bash") execFileSync("bash", ["-n"], { input: out });
-	});
-
-	test("knows commands, options and their values", async () => {
-		const complete = async (...words: string[]) =>
-			(await tenantry(["complete", "--", ...words])).out
-				.trimEnd()
-				.split("\n")
-				.slice(0, -1)
-				.map((text) => text.split("\t")[0]);
-		expect(await complete("exp")).toEqual(["exports"]);
-		expect(await complete("exports", "b")).toEqual(["backfill", "backfills"]);
-		expect(await complete("exports", "logs", UUID, "--fo")).toEqual(["--follow"]);
-		expect(await complete("exports", "logs", "--level", "")).toEqual([
-			...["DEBUG", "INFO", "WARNING", "ERROR"],
-		]);
 	});
 });

@@ -1,5 +1,4 @@
 /** `login` with OAuth 2.1, against a real service (docs/cli.md#logging-in). */
-import { execFileSync } from "node:child_process";
 import {
 	chmodSync,
 	existsSync,
@@ -14,37 +13,25 @@ import {
 import { createServer } from "node:http";
 import { dirname } from "node:path";
 import { text } from "node:stream/consumers";
-import { beforeAll, describe, expect, inject, onTestFinished, test, vi } from "vitest";
+import { describe, expect, inject, onTestFinished, test, vi } from "vitest";
 import * as z from "zod";
-import { freePort } from "../../../test/support/server.ts";
+import { freePort, listen } from "../../../test/support/peers.ts";
 import { type AppRequest, Tenantry } from "../../client/src/index.ts";
-import { begin, home, inTerminal, tenantry } from "./program.ts";
+import { start } from "./process.ts";
+import { begin, home, tenantry } from "./program.ts";
 
 const PATIENT = { timeout: 60_000, interval: 50 };
 
 const person = () => new Tenantry({ baseUrl: inject("url"), key: inject("key") });
-
-beforeAll(() => {
-	execFileSync(process.execPath, ["build.js"], { cwd: `${import.meta.dirname}/..` });
-});
 
 /** A computer on which nobody is logged in, and what its browser does: it stores the URLs. */
 function computer() {
 	const folder = mkdtempSync(`${home}/computer-`);
 	const opened = `${folder}/opened`;
 	const browser = `${folder}/browser`;
-	writeFileSync(
-		browser,
-		`#!/bin/sh\nprintf '%s\\n' "$1" > ${opened}.new && mv ${opened}.new ${opened}\n`,
-		{
-			mode: 0o755,
-		},
-	);
-	const environment = {
-		XDG_CONFIG_HOME: folder,
-		TENANTRY_URL: inject("url"),
-		BROWSER: browser,
-	};
+	const program = `#!/bin/sh\nprintf '%s\\n' "$1" > ${opened}.new && mv ${opened}.new ${opened}\n`;
+	writeFileSync(browser, program, { mode: 0o755 });
+	const environment = { XDG_CONFIG_HOME: folder, TENANTRY_URL: inject("url"), BROWSER: browser };
 	const file = (profile = "default") => `${folder}/tenantry/${profile}.json`;
 	/** Waits for the next URL that is opened. */
 	const page = async () => {
@@ -95,7 +82,7 @@ async function allow(page: URL, scopes?: AppRequest["scopes"]) {
 
 /** Logs in with a browser. */
 async function logIn({ environment, page }: Computer, words: string[] = []) {
-	const { ended, printed } = begin(["login", ...words], environment);
+	const { ended, printed } = begin(["login", ...words], { environment });
 	const { redirect_url } = await allow(await page());
 	const shown = await (await fetch(redirect_url)).text();
 	return { code: await ended, shown, ...printed };
@@ -106,8 +93,6 @@ async function logIn({ environment, page }: Computer, words: string[] = []) {
  * it has instead; 0 for none.
  */
 async function proxy(meddle: (path: string) => number | undefined | Promise<number | undefined>) {
-	const port = await freePort();
-	const url = `http://127.0.0.1:${port}`;
 	const server = createServer(async (request, response) => {
 		const { method = "", url: path = "", headers } = request;
 		const { authorization, "content-type": type } = headers;
@@ -123,7 +108,8 @@ async function proxy(meddle: (path: string) => number | undefined | Promise<numb
 		else if (status === undefined)
 			response.writeHead(received.status, { "content-type": "application/json" }).end(sent);
 		else response.writeHead(status).end("Away.");
-	}).listen(port, "127.0.0.1");
+	});
+	const url = `http://127.0.0.1:${await listen(server)}`;
 	onTestFinished(() => {
 		server.close();
 		server.closeAllConnections();
@@ -188,27 +174,23 @@ describe("login with a browser", () => {
 		});
 	});
 
-	test("asks for everything, or for the given scopes, and works with what the person leaves", async () => {
-		const own = computer();
-		const { environment } = own;
-		const all = begin(["login"], environment);
-		expect((await allow(await own.page(), ["project:read"])).app.scopes).toEqual(["*"]);
-		all.child.kill("SIGINT");
-		expect(await all.ended).toBe(130);
-
-		const few = computer();
-		const words = ["login", "--scopes", "project:read", "--scopes", "organization:read"];
-		const { ended, printed } = begin(words, few.environment);
-		const { app, redirect_url } = await allow(await few.page(), ["project:read"]);
-		expect(app.scopes).toEqual(["organization:read", "project:read"]);
+	test.each([
+		["everything", [], ["*"]],
+		[
+			"the given scopes",
+			["--scopes", "project:read", "--scopes", "organization:read"],
+			["organization:read", "project:read"],
+		],
+	])("asks for %s, and works with what the person leaves", async (_, words, scopes) => {
+		const { environment, page, file } = computer();
+		const { ended, printed } = begin(["login", ...words], { environment });
+		const { app, redirect_url } = await allow(await page(), ["project:read"]);
+		expect(app.scopes).toEqual(scopes);
 		await fetch(redirect_url);
 		expect(await ended).toBe(0);
-		expect(printed.out).toBe(
-			`Logged in to ${inject("url")}. The login is saved in ${few.file()}.\n`,
-		);
-		const listed = await tenantry(["projects", "list"], { environment: few.environment });
-		expect(listed.code).toBe(0);
-		expect(await tenantry(["keys", "list"], { environment: few.environment })).toMatchObject({
+		expect(printed.out).toBe(`Logged in to ${inject("url")}. The login is saved in ${file()}.\n`);
+		expect(await tenantry(["projects", "list"], { environment })).toMatchObject({ code: 0 });
+		expect(await tenantry(["keys", "list"], { environment })).toMatchObject({
 			code: 1,
 			err: expect.stringContaining("missing required scope 'personal_api_key:read'"),
 		});
@@ -216,7 +198,7 @@ describe("login with a browser", () => {
 
 	test("ends if the person denies it, and ignores responses that it didn't ask for", async () => {
 		const own = computer();
-		const { ended, printed } = begin(["login"], own.environment);
+		const { ended, printed } = begin(["login"], own);
 		const { searchParams } = await own.page();
 		const back = new URL(searchParams.get("redirect_uri") ?? "");
 		const come = async (parameters: object) => {
@@ -238,7 +220,7 @@ describe("login with a browser", () => {
 
 	test("rejects the response of another service", async () => {
 		const own = computer();
-		const { ended } = begin(["login"], own.environment);
+		const { ended } = begin(["login"], own);
 		const { redirect_url } = await allow(await own.page());
 		const url = new URL(redirect_url);
 		url.searchParams.set("iss", "https://evil.test");
@@ -248,33 +230,47 @@ describe("login with a browser", () => {
 	});
 });
 
-describe("login with a code", () => {
+/** Waits for the code that a login shows. */
+const codeOf = async ({ says }: ReturnType<typeof begin>) =>
+	String((await says(/enter the code ([A-Z]{4}-[A-Z]{4})/))[1]);
+
+// These wait for the interval of five seconds in which a code may be tried.
+describe.concurrent("login with a code", () => {
 	test.each([
 		["in a terminal without a browser", [], { BROWSER: "", DISPLAY: "", WAYLAND_DISPLAY: "" }],
 		["if the browser can't be started", [], { BROWSER: "/nowhere" }],
 		["with --device", ["--device"], {}],
-	] as const)("shows it %s, and goes on when the person has entered it", async (_, words, more) => {
+	])("shows it %s, and goes on when the person has entered it", async (_, words, more) => {
 		const own = computer();
 		const environment = { ...own.environment, ...more };
-		const { printed, says, ended } = inTerminal(["login", ...words], { environment });
-		await says(/enter the code [A-Z]{4}-[A-Z]{4}/);
-		expect(printed.out).toContain(`Go to ${inject("url")}/console/device on any device`);
-		const [, user_code = ""] = /code ([A-Z-]{9})/.exec(printed.out) ?? [];
+		const command = begin(["login", ...words], { width: 80, environment });
+		const user_code = await codeOf(command);
+		expect(command.printed.out).toContain(`Go to ${inject("url")}/console/device on any device`);
 		await person().deviceRequests.approve({ user_code, scopes: ["user:read"] });
-		expect(await ended).toBe(0);
-		expect(printed.out).toContain(`Logged in to ${inject("url")} as owner@example.com.`);
+		expect(await command.ended).toBe(0);
+		expect(command.printed.out).toContain(`Logged in to ${inject("url")} as owner@example.com.`);
 		expect(statSync(own.file()).mode & 0o777).toBe(0o600);
 		expect(await works(savedIn(own.file()).key)).toBe(true);
 	});
 
 	test("ends if the person denies it", async () => {
+		const command = begin(["login", "--device"], computer());
+		await person().deviceRequests.deny({ user_code: await codeOf(command) });
+		expect(await command.ended).toBe(1);
+		expect(command.printed.err).toContain("Error: The access was denied.\n");
+	});
+
+	test("and without a URL is to the service of the profile", async () => {
 		const own = computer();
-		const { printed, says, ended } = begin(["login", "--device"], own.environment);
-		await says(/enter the code/);
-		const [, user_code = ""] = /code ([A-Z-]{9})/.exec(printed.err) ?? [];
-		await person().deviceRequests.deny({ user_code });
-		expect(await ended).toBe(1);
-		expect(printed.err).toContain("Error: The access was denied.\n");
+		await logIn(own);
+		const environment = { XDG_CONFIG_HOME: own.environment.XDG_CONFIG_HOME };
+		const command = begin(["login", "--device"], { environment });
+		await command.says(new RegExp(`Go to ${inject("url")}/console/device`));
+		await person().deviceRequests.deny({ user_code: await codeOf(command) });
+		expect(await command.ended).toBe(1);
+		const input = inject("key");
+		const saved = await tenantry(["login", "--key-stdin"], { environment, input });
+		expect(saved.out).toContain(`Logged in to ${inject("url")} as owner@example.com.`);
 	});
 });
 
@@ -368,16 +364,16 @@ describe("a login", () => {
 		const own = computer();
 		await logIn(own);
 		const asked: unknown[] = [];
-		const port = await freePort();
 		const other = createServer((request, response) => {
 			asked.push(request.headers.authorization);
 			response.end("{}");
-		}).listen(port, "127.0.0.1");
-		const environment = { ...own.environment, TENANTRY_URL: `http://127.0.0.1:${port}` };
+		});
+		const url = `http://127.0.0.1:${await listen(other)}`;
+		const environment = { ...own.environment, TENANTRY_URL: url };
 		expect(await tenantry(["whoami"], { environment })).toMatchObject({ code: 2 });
 		expect(await tenantry(["login"], { environment })).toMatchObject({
 			code: 1,
-			err: `Error: http://127.0.0.1:${port} isn't a service that you can log in to with a browser.\n`,
+			err: `Error: ${url} isn't a service that you can log in to with a browser.\n`,
 		});
 		expect(asked).toEqual([undefined]);
 		other.close();
@@ -397,13 +393,11 @@ describe("access", () => {
 	test("is saved although the service doesn't say whose it is", async () => {
 		const own = computer();
 		const url = await proxy((path) => (path === "/api/users/@me" ? 500 : undefined));
-		const words = ["login", "--device", "--url", url];
-		const { printed, says, ended } = begin(words, own.environment);
-		await says(/enter the code/);
-		const [, user_code = ""] = /code ([A-Z-]{9})/.exec(printed.err) ?? [];
+		const command = begin(["login", "--device", "--url", url], own);
+		const user_code = await codeOf(command);
 		await person().deviceRequests.approve({ user_code, scopes: ["*"] });
-		expect(await ended).toBe(0);
-		expect(printed.out).toBe(`Logged in to ${url}. The login is saved in ${own.file()}.\n`);
+		expect(await command.ended).toBe(0);
+		expect(command.printed.out).toBe(`Logged in to ${url}. The login is saved in ${own.file()}.\n`);
 		expect(await works(savedIn(own.file()).key)).toBe(true);
 	});
 
@@ -472,7 +466,7 @@ describe("a renewal", () => {
 		});
 		const environment = await logInThrough(own, url);
 		const { key } = expire(own.file());
-		const { child, ended } = begin(["whoami"], environment);
+		const { child, ended } = start(["whoami"], { environment });
 		await begun.promise;
 		child.kill("SIGINT");
 		interrupted.resolve(undefined);
@@ -503,19 +497,6 @@ describe("a renewal", () => {
 	});
 });
 
-test("a login without a URL is to the service of the profile", async () => {
-	const own = computer();
-	await logIn(own);
-	const environment = { XDG_CONFIG_HOME: own.environment.XDG_CONFIG_HOME };
-	const { child, says, ended } = begin(["login", "--device"], environment);
-	await says(new RegExp(`Go to ${inject("url")}/console/device`));
-	child.kill("SIGINT");
-	expect(await ended).toBe(130);
-	const input = inject("key");
-	const saved = await tenantry(["login", "--key-stdin"], { environment, input });
-	expect(saved.out).toContain(`Logged in to ${inject("url")} as owner@example.com.`);
-});
-
 test("a service that can't be reached, or that has another name, is named", async () => {
 	const own = computer();
 	const url = `http://127.0.0.1:${await freePort()}`;
@@ -526,8 +507,7 @@ test("a service that can't be reached, or that has another name, is named", asyn
 		response.setHeader("content-type", "application/json");
 		response.end(JSON.stringify({ issuer: "https://tenantry.example.com" }));
 	});
-	const port = await freePort();
-	other.listen(port, "127.0.0.1");
+	const port = await listen(other);
 	const hint = "Run: tenantry login --url https://tenantry.example.com";
 	for (const profile of [[], ["--profile", "reports"]]) {
 		const words = ["login", "--url", `http://127.0.0.1:${port}`, ...profile];
