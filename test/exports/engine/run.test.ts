@@ -1,39 +1,24 @@
-import { introspectWorkflow, introspectWorkflowInstance } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { gunzipSync } from "node:zlib";
-import { createClient } from "@clickhouse/client-web";
-import { and, eq } from "drizzle-orm";
+import { eq } from "drizzle-orm";
 import pg from "pg";
 import { v7 } from "uuid";
-import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { sendDueDigests as sendDigests } from "../../../src/activity/notifications/digest.ts";
-import { organizationId } from "../../../src/db/organization_ids.ts";
 import {
 	batchExportBackfills,
 	batchExportDays,
 	batchExportRuns,
 	batchExports,
 } from "../../../src/db/schema/batch_exports.ts";
-import { events, persons } from "../../../src/db/schema/events.ts";
-import { projects } from "../../../src/db/schema/projects.ts";
-import { openAttempt } from "../../../src/exports/engine/attempt.ts";
+import { events } from "../../../src/db/schema/events.ts";
 import { pauseIfFailing } from "../../../src/exports/engine/auto_pause.ts";
 import { clean } from "../../../src/exports/engine/clean.ts";
 import type { RunLease } from "../../../src/exports/engine/launch.ts";
 import { afterRun, continueRun, giveUp } from "../../../src/exports/engine/run.ts";
 import { runDueExports as tick } from "../../../src/exports/engine/schedule.ts";
 import { MisconfiguredError } from "../../../src/outbound/errors.ts";
-import * as azure from "../../support/azure.ts";
-import { ACCOUNT } from "../../support/azurite.ts";
-import { KEYS } from "../../support/bucket.ts";
-import { access, create, mirror, noClickHouse } from "../../support/clickhouse_tables.ts";
-import {
-	fill,
-	eventsOf as storedEvents,
-	personsOf as storedPersons,
-} from "../../support/events.ts";
-import { askS3, duckdb, listR2, noPostgres, received } from "../../support/exporting.ts";
-import type { Fault } from "../../support/faults.ts";
+import { fill } from "../../support/events.ts";
+import { listR2, noPostgres, received } from "../../support/exporting.ts";
 import { storedEntries } from "../../support/logs.ts";
 import { outbox } from "../../support/mail.ts";
 import { systemEvents } from "../../support/system_events.ts";
@@ -48,14 +33,26 @@ import {
 	rowOf,
 	world,
 } from "../../support/world.ts";
-
-/** The hour of a day that `fill` spreads events over. */
-const HOUR = {
-	start_at: "2026-01-01T12:00:00.000Z",
-	end_at: "2026-01-01T13:00:00.000Z",
-};
-const range = { start: HOUR.start_at, end: HOUR.end_at };
-const FILE = `${HOUR.start_at}-${HOUR.end_at}`;
+import {
+	atPart,
+	carried,
+	checksum,
+	eventsOf,
+	expectInR2,
+	expectInS3,
+	exporting,
+	FILE,
+	fetched,
+	HOUR,
+	HTTP,
+	type Json,
+	launched,
+	opened,
+	parse,
+	partOf,
+	R2,
+	withoutWaits,
+} from "./running.ts";
 
 /** Of every user of the PostgreSQL. */
 const PASSWORD = "pässword-of-nobody";
@@ -67,195 +64,23 @@ const POSTGRES = {
 	database: "postgres",
 };
 
-type Json = Record<string, unknown>;
+const workflows = withoutWaits();
 
-/** An attempt with the run as it is now. */
-async function opened(run: RunLease, more: Partial<Env> = {}) {
-	const attempt = await openAttempt({ ...env, ...more }, run);
-	if (!attempt) throw new Error("The run is gone.");
-	return attempt;
+/** The one file of a project, as text. */
+async function fileOf(project: number) {
+	const [key = ""] = await listR2(`${project}/`);
+	return new TextDecoder().decode(await fetched(key));
 }
-
-/**
- * Carries out a part of an attempt. Returns how long to wait before the next one; null if the run
- * has ended.
- */
-const partOf = async (run: RunLease, more: Partial<Env> = {}) =>
-	continueRun(await opened(run, more));
-
-/** Removes the wait between two tries. */
-let workflows: Awaited<ReturnType<typeof introspectWorkflow>>;
-beforeAll(async () => {
-	workflows = await introspectWorkflow(env.EXPORT_RUNS);
-	await workflows.modifyAll((instance) => instance.disableSleeps());
-});
-afterAll(() => workflows.dispose());
-
-/** A project with an hourly export to the destination, and `n` events in an hour. */
-async function exporting(destination: object, n: number, more: object = {}, padding = 0) {
-	const home = await world();
-	await fill(home.project, n, { ...range, padding });
-	const made = await home.here("POST", "/batch_exports", {
-		body: { name: "Export", interval: "hour", destination, ...more },
-	});
-	expect(made).toMatchObject({ status: 201 });
-	const path = `/batch_exports/${made.body.id}`;
-	/** Waits until all runs have ended, and returns them, newest first. */
-	const ended = () =>
-		eventually(async () => {
-			const { body } = await home.here("GET", `${path}/runs`);
-			expect(body.count).toBeGreaterThan(0);
-			for (const run of body.results) expect(run.finished_at).not.toBeNull();
-			return body.results;
-		});
-	/** Exports the hour, and returns the run when it has ended. */
-	const backfill = async () => {
-		const { status } = await home.here("POST", `${path}/backfill`, {
-			body: HOUR,
-		});
-		expect(status).toBe(200);
-		await eventually(async () => {
-			const { body } = await home.here("GET", `${path}/backfills?status=Running`);
-			expect(body.count).toBe(0);
-		});
-		const [run] = await ended();
-		return run;
-	};
-	return {
-		...home,
-		export_id: made.body.id,
-		path,
-		ended,
-		backfill,
-	};
-}
-
-/** An event as an export writes it, read as JSON. */
-const eventsOf = async (team_id: number): Promise<Json[]> =>
-	(await storedEvents(team_id)).map(({ team_id: _, ...event }) => ({
-		...event,
-		properties: JSON.parse(event.properties),
-		person_properties: event.person_properties && JSON.parse(event.person_properties),
-	}));
-
-/** Inserts a person for each distinct_id that has an event named `event 1`. */
-const people = (team_id: number) =>
-	db.insert(persons).select(
-		db
-			.selectDistinct({
-				id: events.id,
-				team_id: events.team_id,
-				distinct_id: events.distinct_id,
-				person_id: events.distinct_id,
-				properties: events.properties,
-				person_version: events.team_id,
-				created_at: events._inserted_at,
-				_inserted_at: events._inserted_at,
-			})
-			.from(events)
-			.where(and(eq(events.team_id, team_id), eq(events.event, "event 1")))
-			.groupBy(events.distinct_id),
-	);
-
-const personsOf = async (team_id: number): Promise<Json[]> =>
-	(await storedPersons(team_id)).map((person) => ({
-		...person,
-		properties: JSON.parse(person.properties),
-	}));
-
-/** A digest of the rows, in the order of their keys. */
-async function checksum(rows: Json[]) {
-	const key = (row: Json) => String(row.uuid ?? row.distinct_id);
-	const lines = rows
-		.toSorted((a, b) => (key(a) < key(b) ? -1 : 1))
-		.map((row) => JSON.stringify(Object.entries(row).sort()));
-	const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(lines.join("\n")));
-	return new Uint8Array(digest).toHex();
-}
-
-const parse = (text: string): Json[] =>
-	text
-		.split("\n")
-		.filter(Boolean)
-		.map((line) => JSON.parse(line));
-
-async function fetched(key: string) {
-	const object = await env.EXPORTS.get(key);
-	if (!object) throw new Error(`There is no ${key}.`);
-	return new Uint8Array(await object.arrayBuffer());
-}
-
-/** How DuckDB reads a file of each format. */
-const READERS: Record<string, string> = {
-	JSONLines: "read_json(PATH, maximum_depth = 1)",
-	CSV: "read_csv(PATH, header = true, allow_quoted_nulls = false)",
-	Parquet: "FILE",
-};
-
-/** The rows of a Parquet or CSV file, with times and JSON in the format of JSON lines. */
-async function tabular(file: Uint8Array, suffix: string): Promise<Json[]> {
-	const compression = suffix.endsWith(".zst") ? "zstd" : "none";
-	const reader = suffix.startsWith(".csv")
-		? `read_csv(PATH, header = true, allow_quoted_nulls = false, all_varchar = true, compression = '${compression}')`
-		: "FILE";
-	const rows = await duckdb(file, `select * from ${reader}`);
-	return rows.map((row) =>
-		Object.fromEntries(Object.entries(row).map(([name, value]) => [name, plain(name, value)])),
-	);
-}
-
-function plain(name: string, value: unknown) {
-	if (value === null || value === undefined) return null;
-	if (/properties$/.test(name)) return JSON.parse(String(value));
-	if (/^(timestamp|created_at|_inserted_at)$/.test(name))
-		return new Date(String(value).replace(" ", "T").replace(/\+00$/, "Z")).toISOString();
-	return /^(team_id|person_version)$/.test(name) ? Number(value) : value;
-}
-
-const R2 = (config: object = {}) => ({
-	type: "R2",
-	config: { prefix: "out", ...config },
-});
-const HTTP = (path: string) => ({
-	type: "HTTP",
-	config: { url: `${env.RECEIVER_URL}${path}`, token: "the-token-of-nobody" },
-});
 
 describe("the exported rows equal the ingested events", () => {
 	test.each([
-		[{}, ".jsonl"],
-		[{ compression: "gzip" }, ".jsonl.gz"],
-		[{ file_format: "CSV" }, ".csv"],
-		[{ file_format: "CSV", compression: "zstd" }, ".csv.zst"],
-		[{ file_format: "Parquet" }, ".parquet"],
-		[{ file_format: "Parquet", compression: "snappy" }, ".parquet"],
-		[{ file_format: "Parquet", compression: "gzip" }, ".parquet"],
-		[{ file_format: "Parquet", compression: "zstd" }, ".parquet"],
-	])("events and persons, in R2: %j", async (config, suffix) => {
-		for (const model of ["events", "persons"]) {
-			const { project, backfill } = await exporting(R2(config), 1234, {
-				model,
-			});
-			await people(project);
-			const run = await backfill();
-			const expected = model === "events" ? await eventsOf(project) : await personsOf(project);
-			expect(expected.length).toBeGreaterThan(5);
-			expect(run).toMatchObject({
-				status: "Completed",
-				records_completed: expected.length,
-				records_total_count: expected.length,
-				latest_error: null,
-			});
-			const key = `${project}/out/${FILE}-backfill${suffix}`;
-			expect(await listR2(`${project}/`)).toEqual([key]);
-			const file = await fetched(key);
-			const rows = !suffix.startsWith(".jsonl")
-				? await tabular(file, suffix)
-				: parse(new TextDecoder().decode(suffix.endsWith("gz") ? gunzipSync(file) : file));
-			expect(rows).toHaveLength(expected.length);
-			expect(await checksum(rows)).toBe(await checksum(expected));
-		}
-	});
+		[{}, "events", ".jsonl"],
+		[{ compression: "gzip" }, "persons", ".jsonl.gz"],
+		[{ file_format: "CSV" }, "events", ".csv"],
+		[{ file_format: "Parquet", compression: "zstd" }, "persons", ".parquet"],
+	])("in R2: %j, %s", (config, model, suffix) => expectInR2(config, model, suffix));
+
+	test("in S3", () => expectInS3({ compression: "gzip" }, "events", ".jsonl.gz"));
 
 	test("events, over HTTP", async () => {
 		const path = `/batches/${v7()}`;
@@ -271,162 +96,52 @@ describe("the exported rows equal the ingested events", () => {
 		expect(await checksum(rows)).toBe(await checksum(expected));
 	});
 
-	test.each([
-		["events", { compression: "gzip" }, ".jsonl.gz"],
-		["persons", { compression: "gzip" }, ".jsonl.gz"],
-		["events", { file_format: "Parquet", compression: "zstd" }, ".parquet"],
-		["persons", { file_format: "Parquet" }, ".parquet"],
-	])("%s, in S3: %j", async (model, config, suffix) => {
-		const { project, backfill } = await exporting(
-			{
-				type: "S3",
-				config: {
-					...config,
-					...KEYS,
-					bucket_name: "exports",
-					region: "auto",
-					endpoint_url: env.S3_URL,
-					prefix: "{table}/{year}-{month}",
-				},
-			},
-			1234,
-			{ model },
-		);
-		await people(project);
-		const expected = model === "events" ? await eventsOf(project) : await personsOf(project);
+	test("with null for a number that its column can't hold, which the log counts", async () => {
+		const { ask, here, path, project, backfill } = await exporting(R2(), 0, {
+			xql_query: "SELECT uuid, toInt(properties.n) AS n FROM events",
+		});
+		const kept = ["-9223372036854775808", "7", "9007199254740993", "9223372036854775807"];
+		await ask("POST", `/api/projects/${project}/events`, {
+			raw: [...kept, "1e300", "9223372036854775808", "-9223372036854775809"]
+				.map(
+					(n) =>
+						`{"event": "e", "distinct_id": "d", "timestamp": "${HOUR.start_at}", "properties": {"n": ${n}}}`,
+				)
+				.join("\n"),
+			headers: { "content-type": "application/x-ndjson" },
+		});
 		expect(await backfill()).toMatchObject({
 			status: "Completed",
-			records_completed: expected.length,
+			records_completed: 7,
 		});
-		const key = `${model}/2026-01/${encodeURIComponent(FILE)}-backfill${suffix}`;
-		const response = await askS3("GET", `/${key}`);
-		const file = new Uint8Array(await response.arrayBuffer());
-		const rows =
-			suffix === ".parquet"
-				? await tabular(file, suffix)
-				: parse(new TextDecoder().decode(gunzipSync(file)));
-		expect(await checksum(rows)).toBe(await checksum(expected));
+		const written = [...(await fileOf(project)).matchAll(/"n":([^}]+)/g)].map(([, n]) => n);
+		expect(written.sort()).toEqual([...kept, "null", "null", "null"].sort());
+		const { body } = await here("GET", `${path}/logs?search=null`);
+		expect(body.results).toMatchObject([
+			{ message: expect.stringMatching(/as null, .*: 3 values\.$/) },
+		]);
 	});
 
-	test("events, in Azure Blob Storage", async () => {
-		await azure.createContainer();
-		const prefix = crypto.randomUUID();
-		const { project, backfill } = await exporting(
-			{
-				type: "AzureBlob",
-				config: {
-					...ACCOUNT,
-					container_name: azure.CONTAINER,
-					endpoint_url: env.AZURE_URL,
-					prefix,
-				},
-			},
-			1234,
-		);
-		expect(await backfill()).toMatchObject({ status: "Completed" });
-		const file = await azure.read(`${prefix}/${FILE}-backfill.jsonl`);
-		const rows = parse(new TextDecoder().decode(file));
-		expect(await checksum(rows)).toBe(await checksum(await eventsOf(project)));
-	});
-
-	test("events, in Google Cloud Storage", async () => {
-		const { project, backfill } = await exporting(
-			{
-				type: "GCS",
-				config: {
-					hmac_access_id: KEYS.aws_access_key_id,
-					hmac_secret: KEYS.aws_secret_access_key,
-					bucket_name: "exports",
-					endpoint_url: env.GCS_URL,
-					prefix: "google",
-				},
-			},
-			1234,
-		);
-		expect(await backfill()).toMatchObject({ status: "Completed" });
-		const response = await askS3("GET", `/google/${encodeURIComponent(FILE)}-backfill.jsonl`);
-		const file = await response.arrayBuffer();
-		const rows = parse(new TextDecoder().decode(file));
-		expect(await checksum(rows)).toBe(await checksum(await eventsOf(project)));
-	});
-
-	test.each(["JSONLines", "Parquet", "CSV"])(
-		"with null for a number that its column can't hold, which the log counts, in %s",
-		async (file_format) => {
-			const { ask, here, path, project, backfill } = await exporting(R2({ file_format }), 0, {
-				xql_query: "SELECT uuid, toInt(properties.n) AS n FROM events",
-			});
-			const kept = ["-9223372036854775808", "7", "9007199254740993", "9223372036854775807"];
-			await ask("POST", `/api/projects/${project}/events`, {
-				raw: [...kept, "1e300", "9223372036854775808", "-9223372036854775809"]
-					.map(
-						(n) =>
-							`{"event": "e", "distinct_id": "d", "timestamp": "${HOUR.start_at}", "properties": {"n": ${n}}}`,
-					)
-					.join("\n"),
-				headers: { "content-type": "application/x-ndjson" },
-			});
-			expect(await backfill()).toMatchObject({
-				status: "Completed",
-				records_completed: 7,
-			});
-			const [key = ""] = await listR2(`${project}/`);
-			const file = await fetched(key);
-			const type = file_format === "JSONLines" ? "JSON" : "BIGINT";
-			const rows = await duckdb(
-				file,
-				`select n::varchar as n, typeof(n) as type from ${READERS[file_format]} order by n`,
-			);
-			expect(rows).toEqual([...kept, null, null, null].map((n) => ({ n, type })));
-			const { body } = await here("GET", `${path}/logs?search=null`);
-			expect(body.results).toMatchObject([
-				{ message: expect.stringMatching(/as null, .*: 3 values\.$/) },
-			]);
-		},
-	);
-
-	test.each([
-		["JSONLines", `"properties":{"id":1234567890123456789}`],
-		["Parquet", `{"id":1234567890123456789}`],
-		["CSV", `,"{""id"":1234567890123456789}",`],
-	])("with every digit of their numbers, in %s", async (file_format, text) => {
-		const { ask, project, backfill } = await exporting(R2({ file_format }), 0);
+	test("with every digit of their numbers, and null for person_properties that were not sent", async () => {
+		const { ask, project, backfill } = await exporting(R2(), 0);
+		const event = (name: string, more: string) =>
+			`{"event": "${name}", "distinct_id": "d", "timestamp": "${HOUR.start_at}", ${more}}`;
 		await ask("POST", `/api/projects/${project}/events`, {
-			raw: `{"event": "e", "distinct_id": "d", "timestamp": "${HOUR.start_at}", "properties": {"id": 1234567890123456789}}`,
+			raw: [
+				event("none", '"properties": {"id": 1234567890123456789}'),
+				event("null", '"person_properties": null'),
+				event("empty", '"person_properties": {}'),
+				event("some", '"person_properties": {"a": ""}'),
+			].join("\n"),
 			headers: { "content-type": "application/x-ndjson" },
 		});
 		await backfill();
-		const [key = ""] = await listR2(`${project}/`);
-		const file = await fetched(key);
+		const file = await fileOf(project);
+		expect(file).toContain('"properties":{"id":1234567890123456789}');
 		expect(
-			file_format === "Parquet"
-				? (await duckdb(file, "select properties from FILE"))[0]?.properties
-				: new TextDecoder().decode(file),
-		).toContain(text);
+			Object.fromEntries(parse(file).map((row) => [row.event, row.person_properties])),
+		).toEqual({ none: null, null: null, empty: {}, some: { a: "" } });
 	});
-
-	test.each(Object.entries(READERS))(
-		"with null for person_properties that were not sent, in %s",
-		async (file_format, reader) => {
-			const { ask, project, backfill } = await exporting(R2({ file_format }), 0);
-			const event = { distinct_id: "d", timestamp: HOUR.start_at };
-			await ask("POST", `/api/projects/${project}/events`, {
-				body: [
-					{ ...event, event: "none" },
-					{ ...event, event: "null", person_properties: null },
-					{ ...event, event: "empty", person_properties: {} },
-					{ ...event, event: "some", person_properties: { a: "" } },
-				],
-			});
-			await backfill();
-			const [key = ""] = await listR2(`${project}/`);
-			const rows = await duckdb(
-				await fetched(key),
-				`select person_properties::varchar as sent from ${reader} order by event`,
-			);
-			expect(rows).toEqual([{ sent: "{}" }, { sent: null }, { sent: null }, { sent: '{"a":""}' }]);
-		},
-	);
 
 	test.skipIf(noPostgres)(
 		`events, in PostgreSQL, however often they come${noPostgres}`,
@@ -465,94 +180,6 @@ describe("the exported rows equal the ingested events", () => {
 		},
 	);
 
-	test.skipIf(noClickHouse).each(["events", "persons"])(
-		`%s, in ClickHouse, however often they come${noClickHouse}`,
-		async (model) => {
-			const table_name = `${model} ${v7()}`;
-			const { url, username: user, password } = access;
-			const config = { url, user, password, database: "default", table_name };
-			const { project, backfill } = await exporting({ type: "ClickHouse", config }, 1234, {
-				model,
-			});
-			await people(project);
-			const expected = model === "events" ? await eventsOf(project) : await personsOf(project);
-			for (let n = 0; n < 2; n += 1)
-				expect(await backfill()).toMatchObject({
-					status: "Completed",
-					records_completed: expected.length,
-				});
-			const client = createClient({ ...access, database: "default" });
-			const found = await client.query({
-				query: `select * from \`${table_name}\` final`,
-				format: "JSONEachRow",
-				clickhouse_settings: { output_format_json_quote_64bit_integers: 0 },
-			});
-			const rows = (await found.json<Json>()).map((row) =>
-				Object.fromEntries(
-					Object.entries(row)
-						.filter(([name]) => model === "persons" || name !== "team_id")
-						.map(([name, value]) => [
-							name,
-							// ClickHouse writes UTC without an offset.
-							/^(timestamp|.*_at)$/.test(name) ? plain(name, `${value}Z`) : plain(name, value),
-						]),
-				),
-			);
-			expect(await checksum(rows)).toBe(await checksum(expected));
-		},
-	);
-
-	test.skipIf(noClickHouse)(`events, from ClickHouse${noClickHouse}`, async () => {
-		const { id, ask } = await world();
-		// Not used by other tests, whose rows ClickHouse keeps.
-		const project = 1_000_000;
-		await db
-			.insert(projects)
-			.values({ id: project, organization_id: organizationId(id), name: "Its own" });
-		await fill(project, 2345, range);
-		const expected = await eventsOf(project);
-		await create();
-		await mirror(project);
-		await db.delete(events).where(eq(events.team_id, project));
-		const { body } = await ask("POST", `/api/projects/${project}/batch_exports`, {
-			body: { name: "Export", interval: "hour", destination: R2() },
-		});
-		const { run, find } = await launched(body.id);
-		await carried(run, { EVENT_SOURCE: "clickhouse" });
-		expect(await find()).toMatchObject({
-			status: "Completed",
-			records_completed: 2345,
-			records_total_count: 2345,
-		});
-		const [key = ""] = await listR2(`${project}/`);
-		const rows = parse(new TextDecoder().decode(await fetched(key)));
-		expect(await checksum(rows)).toBe(await checksum(expected));
-	});
-
-	test.each([0, 1])("%d rows", async (n) => {
-		const { project, backfill } = await exporting(R2(), n);
-		expect(await backfill()).toMatchObject({
-			status: "Completed",
-			records_completed: n,
-			records_total_count: n,
-		});
-		expect(await listR2(`${project}/`)).toHaveLength(n);
-	});
-
-	test("20,001 long rows, in parts and in steps", async () => {
-		const { project, backfill } = await exporting(R2(), 20_001, {}, 600);
-		expect(await backfill()).toMatchObject({
-			status: "Completed",
-			records_completed: 20_001,
-		});
-		const [key = ""] = await listR2(`${project}/`);
-		const object = await env.EXPORTS.head(key);
-		expect(object?.size).toBeGreaterThan(3 * 5 * 2 ** 20);
-		const rows = parse(new TextDecoder().decode(await fetched(key)));
-		expect(rows).toHaveLength(20_001);
-		expect(await checksum(rows)).toBe(await checksum(await eventsOf(project)));
-	});
-
 	test("with a filter, and with a query", async () => {
 		const { project, backfill } = await exporting(
 			R2({
@@ -566,8 +193,7 @@ describe("the exported rows equal the ingested events", () => {
 			},
 		);
 		expect(await backfill()).toMatchObject({ records_completed: 50 });
-		const [key = ""] = await listR2(`${project}/`);
-		const rows = parse(new TextDecoder().decode(await fetched(key)));
+		const rows = parse(await fileOf(project));
 		const expected = (await eventsOf(project))
 			.filter(({ event }) => event === "event 1")
 			.map(({ uuid, properties }) => ({
@@ -589,8 +215,7 @@ describe("the exported rows equal the ingested events", () => {
 			records_completed: 300,
 			records_total_count: 300,
 		});
-		const [key = ""] = await listR2(`${project}/`);
-		const rows = parse(new TextDecoder().decode(await fetched(key)));
+		const rows = parse(await fileOf(project));
 		const expected = (await eventsOf(project))
 			.filter(
 				({ event, properties }) =>
@@ -770,33 +395,33 @@ describe("the metrics of an export", () => {
 describe("a backfill", () => {
 	test("of many windows gets a response immediately, and so do other requests while it runs", async () => {
 		const { here, path, ended } = await exporting({ type: "NoOp", config: {} }, 0);
-		const instances = (await workflows.get()).length;
+		const instances = (await workflows()).length;
 		const { body, status } = await here("POST", `${path}/backfill`, {
 			body: {
 				start_at: "2026-01-01T00:00:00Z",
-				end_at: "2026-01-03T12:00:00Z",
+				end_at: "2026-01-02T00:00:00Z",
 			},
 		});
 		expect(status).toBe(200);
 		const progress = async () => (await here("GET", `${path}/backfills`)).body.results[0];
 		const first = await progress();
 		expect(first).toMatchObject({ id: body.backfill_id, status: "Running" });
-		expect(first.finished_runs).toBeLessThan(20);
+		expect(first.finished_runs).toBeLessThan(24);
 		const seen = new Set<number>();
 		await eventually(async () => {
 			const { status, finished_runs } = await progress();
 			seen.add(finished_runs);
 			expect(status).toBe("Completed");
 		});
-		expect(seen.size).toBeGreaterThan(10);
+		expect(seen.size).toBeGreaterThan(1);
 		await ended();
 		const { body: all } = await here("GET", `${path}/runs?limit=1000`);
-		expect(all.count).toBe(60);
+		expect(all.count).toBe(24);
 		expect(
 			new Set(all.results.map((run: { data_interval_end: string }) => run.data_interval_end)).size,
-		).toBe(60);
-		expect(await workflows.get()).toHaveLength(instances + 1);
-	}, 90_000);
+		).toBe(24);
+		expect(await workflows()).toHaveLength(instances + 1);
+	});
 
 	test("runs its windows one after another, and a failed one doesn't stop it", async () => {
 		const { here, path, ended } = await exporting(HTTP("/status/404"), 10);
@@ -864,37 +489,13 @@ test("the end of a run adds its backfill's next run, unless another run of that 
 	expect(await ends()).toEqual([HOUR.end_at, SECOND_END, "2026-01-01T15:00:00.000Z"]);
 });
 
-describe("an instance that", () => {
-	test("has reached its limit of steps leaves the rest of the run to the next tick", async () => {
-		const { export_id } = await exporting({ type: "NoOp", config: {} }, 3);
-		const { run, find } = await launched(export_id);
-		const id = `${run.run_id}-steps`;
-		await using instance = await introspectWorkflowInstance(env.EXPORT_RUNS, id);
-		await instance.modify(async (modifier) => {
-			for (let n = 1; n <= 1000; n += 1)
-				await modifier.mockStepResult({ name: `part ${n}` }, { ...run, wait_ms: 0 });
-		});
-		await env.EXPORT_RUNS.create({ id, params: run });
-		await instance.waitForStatus("complete");
-		expect(await find()).toMatchObject({ lease_expires_at: null, finished_at: null });
-		await tick(env, Date.now());
-		await eventually(async () =>
-			expect(await find()).toMatchObject({
-				status: "Completed",
-				lease: 2,
-				records_completed: 3,
-			}),
-		);
-	}, 60_000);
-});
-
 describe("a destination that", () => {
 	test("fails every other time gets each batch once, because each stored state counts as progress", async () => {
 		const path = `/flaky/${v7()}`;
-		const { project, backfill, here, path: at } = await exporting(HTTP(path), 7500);
+		const { project, backfill, here, path: at } = await exporting(HTTP(path), 2500);
 		expect(await backfill()).toMatchObject({
 			status: "Completed",
-			records_completed: 7500,
+			records_completed: 2500,
 		});
 		const taken = new Map(
 			(await received(path)).map(({ headers, text }) => [headers["idempotency-key"], text]),
@@ -907,12 +508,16 @@ describe("a destination that", () => {
 		);
 	});
 
-	test.each([
-		["/status/500", 'answered 500: "Oops".'],
-		["/status/429", 'answered 429: "Oops".'],
-		["/close", "127.0.0.1"],
-	])("is %s is tried five times", async (path, why) => {
-		const { backfill, here, path: at, export_id, id, project } = await exporting(HTTP(path), 3);
+	test("fails at each try is tried five times", async () => {
+		const why = 'answered 500: "Oops".';
+		const {
+			backfill,
+			here,
+			path: at,
+			export_id,
+			id,
+			project,
+		} = await exporting(HTTP("/status/500"), 3);
 		const run = await backfill();
 		const window = { data_interval_start: HOUR.start_at, data_interval_end: HOUR.end_at };
 		expect(await systemEvents(id)).toMatchObject([
@@ -945,52 +550,6 @@ describe("a destination that", () => {
 			/ failed 5 times in a row without progress: .+\. Retry the run when the destination works again\. Totals: 0 rows, 0 bytes, [\d.]+ seconds?, attempt 1\.$/,
 		);
 		expect((await here("GET", at)).body.paused).toBe(false);
-	});
-
-	describe("answers the completion of an upload with", () => {
-		const busy = {
-			status: 200,
-			body: "<?xml version='1.0'?>\n <Error><Code>SlowDown</Code><Message>Reduce your request rate.</Message></Error>",
-		};
-		const url = { S3: env.S3_FAULTS_URL, AzureBlob: env.AZURE_FAULTS_URL };
-		const config = {
-			S3: { ...KEYS, bucket_name: "exports", region: "auto" },
-			AzureBlob: { ...ACCOUNT, container_name: azure.CONTAINER },
-		};
-
-		test.each<[string, keyof typeof url, Omit<Fault, "method">, string]>([
-			["an error in a 200", "S3", busy, 'answered 200: "SlowDown: Reduce'],
-			["an error in a 200 after it", "S3", { ...busy, carriedOut: true }, "SlowDown"],
-			["an empty 200 after it", "S3", { status: 200, carriedOut: true }, "didn't say whether"],
-			["nothing after it", "S3", { status: 0, carriedOut: true }, "was closed before"],
-			["nothing after it", "AzureBlob", { status: 0, carriedOut: true }, "was closed before"],
-		])("%s gets the object, from one upload: %s", async (_, type, fault, words) => {
-			await azure.createContainer();
-			const prefix = v7();
-			const completion =
-				type === "S3"
-					? { method: "POST", query: "uploadId=" }
-					: { method: "PUT", query: "comp=blocklist" };
-			const plan = new URL(`/faults/${prefix}`, url[type]);
-			await fetch(plan, { method: "PUT", body: JSON.stringify([{ ...completion, ...fault }]) });
-			const where = { endpoint_url: url[type], prefix };
-			const destination = { type, config: { ...config[type], ...where } };
-			const { backfill, here, path, project } = await exporting(destination, 4000, {}, 1500);
-			expect(await backfill()).toMatchObject({ status: "Completed", records_completed: 4000 });
-			const { body: log } = await here("GET", `${path}/logs?level=WARNING`);
-			expect(log.results).toMatchObject([{ message: expect.stringContaining(words) }]);
-			const requests: string[] = await (await fetch(plan)).json();
-			expect(requests.filter((line) => line.startsWith("POST ?uploads="))).toHaveLength(
-				type === "S3" ? 1 : 0,
-			);
-			const name = `${FILE}-backfill.jsonl`;
-			const object =
-				type === "S3"
-					? await (await askS3("GET", `/${prefix}/${encodeURIComponent(name)}`)).arrayBuffer()
-					: await azure.read(`${prefix}/${name}`);
-			const rows = parse(new TextDecoder().decode(object));
-			expect(await checksum(rows)).toBe(await checksum(await eventsOf(project)));
-		});
 	});
 
 	test("fails is retried after increasing delays, or after its Retry-After", async () => {
@@ -1172,61 +731,6 @@ describe("the end of a run", () => {
 	});
 });
 
-/** A run that is launched, but carried out by the test. */
-async function launched(batch_export: string, end = HOUR.end_at) {
-	const run_id = v7();
-	await addRuns(batch_export, {
-		id: run_id,
-		data_interval_start: HOUR.start_at,
-		data_interval_end: end,
-		...LEASED,
-		lease: 1,
-	});
-	const find = async () => {
-		const [row] = await db.select().from(batchExportRuns).where(eq(batchExportRuns.id, run_id));
-		if (!row) throw new Error("The run is gone.");
-		return row;
-	};
-	return { run: { batch_export_id: await rowIdOf(batch_export), run_id, lease: 1 }, find };
-}
-
-/** The bucket. Something happens at the n-th part of an upload. */
-function atPart(n: number, happens: () => Promise<void>): Partial<Env> {
-	let parts = 0;
-	const EXPORTS: R2Bucket = Object.assign(Object.create(env.EXPORTS), {
-		createMultipartUpload: (key: string, options: R2MultipartOptions) =>
-			env.EXPORTS.createMultipartUpload(key, options),
-		put: (key: string, value: Uint8Array, options: R2PutOptions) =>
-			env.EXPORTS.put(key, value, options),
-		head: (key: string) => env.EXPORTS.head(key),
-		list: (options: R2ListOptions) => env.EXPORTS.list(options),
-		resumeMultipartUpload(key: string, id: string) {
-			const upload = env.EXPORTS.resumeMultipartUpload(key, id);
-			return Object.assign(Object.create(upload), {
-				uploadPart: async (number: number, body: Uint8Array) => {
-					parts += 1;
-					if (parts === n) await happens();
-					return upload.uploadPart(number, body);
-				},
-				complete: (listed: R2UploadedPart[]) => upload.complete(listed),
-				abort: () => upload.abort(),
-			});
-		},
-	});
-	return { EXPORTS };
-}
-
-/**
- * Carries out an attempt to the end of the run, or to the first try that fails. Returns how long to
- * wait then.
- */
-async function carried(run: RunLease, more: Partial<Env> = {}) {
-	for (;;) {
-		const wait_ms = await partOf(run, more);
-		if (wait_ms !== 0) return wait_ms;
-	}
-}
-
 /** Counts the round trips to D1 of an attempt and of what follows it. */
 async function tripsOf(run: RunLease, more: Partial<Env> = {}) {
 	let trips = 0;
@@ -1259,7 +763,7 @@ describe("a window that is exported again", () => {
 	const change = (config: object) => ({ body: { destination: { config } } });
 
 	test("by a backfill leaves its rows once", async () => {
-		const { project, here, path, backfill } = await exporting(R2({ max_file_size_mb: 1 }), 9000);
+		const { project, here, path, backfill } = await exporting(R2({ max_file_size_mb: 1 }), 5000);
 		await backfill();
 		expect((await listR2(`${project}/`)).length).toBeGreaterThan(2);
 		await here("PATCH", path, change({ max_file_size_mb: null, file_format: "Parquet" }));
@@ -1302,30 +806,6 @@ describe("a window that is exported again", () => {
 		expect(await carried(again)).toBeNull();
 		expect(await listR2(`${home.project}/`)).toEqual([`${home.project}/out/${FILE}.jsonl`]);
 	});
-
-	test("has a warning in its log that names the files that its key may not remove", async () => {
-		const { here, path, backfill } = await exporting(
-			{
-				type: "GCS",
-				config: {
-					hmac_access_id: KEYS.aws_access_key_id,
-					hmac_secret: KEYS.aws_secret_access_key,
-					bucket_name: "exports",
-					endpoint_url: env.GCS_URL,
-					prefix: `kept/${v7()}`,
-				},
-			},
-			3,
-		);
-		const warnings = async () => (await here("GET", `${path}/logs?level=WARNING`)).body.results;
-		await backfill();
-		expect(await warnings()).toEqual([]);
-		await here("PATCH", path, change({ file_format: "CSV" }));
-		const { id } = await backfill();
-		expect(await warnings()).toMatchObject([
-			{ run_id: id, message: expect.stringContaining(`/${FILE}-backfill.jsonl. The HMAC key`) },
-		]);
-	});
 });
 
 describe("the round trips to D1 of a small run", () => {
@@ -1340,8 +820,9 @@ describe("the round trips to D1 of a small run", () => {
 	});
 });
 
-/** Three parts. */
-const BIG = 50_000;
+/** The number of rows of a large export, whose file has three parts. */
+const BIG = 6000;
+const large = () => exporting(R2(), BIG, {}, 2500);
 
 describe("a run that", () => {
 	test("that another attempt has taken over is neither ended nor logged by the first", async () => {
@@ -1357,7 +838,7 @@ describe("a run that", () => {
 	});
 
 	test("is interrupted continues where it was, in another attempt", async () => {
-		const { project, export_id } = await exporting(R2(), BIG);
+		const { project, export_id } = await large();
 		const { run, find } = await launched(export_id);
 		expect(
 			await carried(
@@ -1382,13 +863,12 @@ describe("a run that", () => {
 			records_completed: BIG,
 			state: null,
 		});
-		const [key = ""] = await listR2(`${project}/`);
-		const rows = parse(new TextDecoder().decode(await fetched(key)));
+		const rows = parse(await fileOf(project));
 		expect(await checksum(rows)).toBe(await checksum(await eventsOf(project)));
 	});
 
 	test("has stored its state doesn't keep it in memory", async () => {
-		const { export_id } = await exporting(R2(), BIG);
+		const { export_id } = await large();
 		const { run, find } = await launched(export_id);
 		let inMemory: unknown;
 		let stored: unknown;
@@ -1405,7 +885,7 @@ describe("a run that", () => {
 	});
 
 	test("fails for good removes the upload that it began in the same part", async () => {
-		const { export_id } = await exporting(R2(), BIG);
+		const { export_id } = await large();
 		const { run, find } = await launched(export_id);
 		let begun: unknown;
 		const failing = atPart(1, async () => {
@@ -1418,7 +898,7 @@ describe("a run that", () => {
 	});
 
 	test("fails when D1's response is lost removes the upload that D1 has stored", async () => {
-		const { export_id } = await exporting(R2(), BIG);
+		const { export_id } = await large();
 		const { run, find } = await launched(export_id);
 		await db.update(batchExportRuns).set({ attempts: 4 }).where(eq(batchExportRuns.id, run.run_id));
 		const losing = (statement: D1PreparedStatement, values: unknown[]): D1PreparedStatement => {
@@ -1450,7 +930,7 @@ describe("a run that", () => {
 	});
 
 	test("two attempts execute concurrently is written once and completely", async () => {
-		const { project, export_id } = await exporting(R2(), BIG);
+		const { project, export_id } = await large();
 		const { run, find } = await launched(export_id);
 		await carried(
 			run,
@@ -1467,13 +947,12 @@ describe("a run that", () => {
 			records_completed: BIG,
 			lease: 2,
 		});
-		const [key = ""] = await listR2(`${project}/`);
-		const rows = parse(new TextDecoder().decode(await fetched(key)));
+		const rows = parse(await fileOf(project));
 		expect(await checksum(rows)).toBe(await checksum(await eventsOf(project)));
 	});
 
 	test("is cancelled in the middle leaves no object and no upload", async () => {
-		const { here, path, project, export_id } = await exporting(R2(), BIG);
+		const { here, path, project, export_id } = await large();
 		const { run, find } = await launched(export_id);
 		let upload: unknown;
 		await carried(
@@ -1524,7 +1003,7 @@ describe("a run that", () => {
 	});
 
 	test("crashes after it was cancelled is cleaned up by the schedule", async () => {
-		const { here, path, export_id } = await exporting(R2(), BIG);
+		const { here, path, export_id } = await large();
 		const { run, find } = await launched(export_id);
 		await carried(
 			run,
@@ -1542,7 +1021,7 @@ describe("a run that", () => {
 	});
 
 	test("is retried while an attempt is still alive continues only in the new attempt", async () => {
-		const { here, path, export_id } = await exporting(R2(), BIG);
+		const { here, path, export_id } = await large();
 		// The run before it has not ended.
 		await launched(export_id, "2026-01-01T12:30:00.000Z");
 		const { run, find } = await launched(export_id);
@@ -1564,7 +1043,7 @@ describe("a run that", () => {
 	])(
 		"is %s while it begins an upload leaves none open, though the bucket fails then",
 		async (_, retried, then) => {
-			const { here, path, project, export_id } = await exporting(R2(), BIG);
+			const { here, path, project, export_id } = await large();
 			await launched(export_id, "2026-01-01T12:30:00.000Z");
 			const { run, find } = await launched(export_id);
 			const at = `${path}/runs/${run.run_id}`;
@@ -1727,7 +1206,7 @@ describe("a run that", () => {
 	});
 
 	test("fails after all its tries leaves no upload, and can be retried from the start", async () => {
-		const { here, path, project, export_id, ended } = await exporting(R2(), BIG);
+		const { here, path, project, export_id, ended } = await large();
 		const { run, find } = await launched(export_id);
 		await carried(
 			run,
@@ -1748,59 +1227,6 @@ describe("a run that", () => {
 		expect(await listR2(`${project}/`)).toHaveLength(1);
 	});
 
-	/** Until this is restored, every fifth request gets a 503. */
-	function refusingEveryFifth() {
-		const real = globalThis.fetch;
-		let requests = 0;
-		return vi.spyOn(globalThis, "fetch").mockImplementation((input, init) => {
-			requests += 1;
-			return requests % 5
-				? real(input, init)
-				: Promise.resolve(new Response(null, { status: 503 }));
-		});
-	}
-
-	test("fails every fifth post only delays a run, however long its column names are", async () => {
-		const path = `/status/200/${v7()}`;
-		const names = Array.from({ length: 36 }, (_, i) => `${i} ${"😀".repeat(245)}`);
-		const { export_id } = await exporting(HTTP(path), 1000, {
-			xql_query: `SELECT uuid, ${names.map((name) => `team_id AS "${name}"`).join(", ")} FROM events`,
-		});
-		const { run, find } = await launched(export_id);
-		using _refusing = refusingEveryFifth();
-		while ((await partOf(run)) !== null);
-		expect(await find()).toMatchObject({
-			status: "Completed",
-			records_completed: 1000,
-		});
-	});
-
-	test("fails every fifth request only delays a run that closes many files", async () => {
-		const prefix = v7();
-		const { export_id, project } = await exporting(
-			{
-				type: "S3",
-				config: {
-					...KEYS,
-					bucket_name: "exports",
-					region: "auto",
-					endpoint_url: env.S3_URL,
-					prefix,
-					max_file_size_mb: 1,
-				},
-			},
-			0,
-		);
-		await fill(project, 8000, { ...range, padding: 1000 });
-		const { run, find } = await launched(export_id);
-		using _refusing = refusingEveryFifth();
-		while ((await partOf(run)) !== null);
-		expect(await find()).toMatchObject({
-			status: "Completed",
-			records_completed: 8000,
-		});
-	});
-
 	/** Until this is disposed of, receivers accept this many posts, then reject all. */
 	function refusingAfter(posts: number) {
 		const real = globalThis.fetch;
@@ -1812,25 +1238,25 @@ describe("a run that", () => {
 	}
 
 	test.each([
-		["from where it failed", {}, undefined, 3000, 5000],
-		["from the start, if that is asked for", {}, { from: "start" }, 5000, 5000],
+		["from where it failed", {}, undefined, 1000, 3000],
+		["from the start, if that is asked for", {}, { from: "start" }, 3000, 3000],
 		[
 			"from the start, if what it would write was changed",
 			{ destination: { config: { include_events: ["event 1"] } } },
 			undefined,
-			500,
-			500,
+			300,
+			300,
 		],
 		[
 			"from where it failed, if only its secrets and its name were changed",
 			{ name: "New", destination: { config: { token: "another" } } },
 			undefined,
+			1000,
 			3000,
-			5000,
 		],
 	])("failed is retried %s", async (_, change, body, sent, completed) => {
 		const path = `/status/200/${v7()}`;
-		const home = await exporting(HTTP(path), 5000);
+		const home = await exporting(HTTP(path), 3000);
 		const { run, find } = await launched(home.export_id);
 		const refusing = refusingAfter(2);
 		while ((await partOf(run)) !== null);
@@ -1855,17 +1281,17 @@ describe("a run that", () => {
 		expect(batches.slice(2).flat()).toHaveLength(sent);
 		const { body: log } = await home.here(
 			"GET",
-			`${home.path}/runs/${run.run_id}/logs?search=${sent === 500 ? "starts over" : "Attempt 2"}`,
+			`${home.path}/runs/${run.run_id}/logs?search=${sent === 300 ? "starts over" : "Attempt 2"}`,
 		);
 		expect(log.results.at(-1).message).toBe(
 			{
-				3000: "Attempt 2 continues after 2000 rows.",
-				5000: "Attempt 2 starts with the first row.",
-				500: "The destination or the query has changed since the run began, so it starts over. Rows that are already in a database or at a receiver stay there.",
+				1000: "Attempt 2 continues after 2000 rows.",
+				3000: "Attempt 2 starts with the first row.",
+				300: "The destination or the query has changed since the run began, so it starts over. Rows that are already in a database or at a receiver stay there.",
 			}[sent],
 		);
 		expect(new Set(batches.flat().map(({ uuid }: { uuid: string }) => uuid)).size).toBe(
-			5000 - (sent === 500 ? 3000 - 300 : 0),
+			3000 - (sent === 300 ? 1000 - 100 : 0),
 		);
 		expect(await find()).toMatchObject({ state: null, resume_state: null });
 	});
