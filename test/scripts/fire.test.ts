@@ -7,7 +7,6 @@ import { type Event, eventOf } from "../fire/events.ts";
 import { isFaultless, judge } from "../fire/judge.ts";
 import { seeded } from "../fire/random.ts";
 import { startReceiver } from "../fire/receiver.ts";
-import { judgeRuns } from "../fire/runs.ts";
 import { discard, folder } from "../support/server.ts";
 
 const random = seeded(1);
@@ -132,35 +131,6 @@ test("a manifest has to name the files that are there", async () => {
 	expect(await verdictOf("files")).toEqual({ rows: 3, ...FAULTLESS });
 	manifest(["files/w-0.jsonl", "files/w-1.jsonl"]);
 	await expect(verdictOf("files")).rejects.toThrow("don't name its files");
-});
-
-test("runs cover the time once, by arrival, and completed", () => {
-	const run = (from: string, until: string) => ({
-		data_interval_start: `2026-01-01T00:${from}:00.000Z`,
-		data_interval_end: `2026-01-01T00:${until}:00.000Z`,
-		finished_at: "2026-01-01T01:00:00.000Z",
-		by: "arrival",
-		status: "Completed",
-		latest_error: "Oops",
-	});
-	const [first, second] = [run("00", "05"), run("05", "10")];
-	const judged = (...runs: (typeof first)[]) =>
-		judgeRuns(runs, Date.parse(first.data_interval_start), Date.parse(second.data_interval_end));
-	expect(judged(second, first)).toBe("");
-	expect(judged(run("00", "10"))).toBe("");
-	expect(judged(first)).toBe("no run exports 2026-01-01T00:05:00.000Z");
-	expect(judged(second)).toBe(
-		"the run of 2026-01-01T00:10:00.000Z doesn't begin at 2026-01-01T00:00:00.000Z",
-	);
-	expect(judged(first, second, first)).toBe(
-		"the run of 2026-01-01T00:05:00.000Z doesn't begin at 2026-01-01T00:05:00.000Z",
-	);
-	expect(judged(first, { ...second, by: "event" })).toBe(
-		"the run of 2026-01-01T00:10:00.000Z selects by event",
-	);
-	expect(judged(first, { ...second, status: "FailedRetryable" })).toBe(
-		"the run of 2026-01-01T00:10:00.000Z is FailedRetryable: Oops",
-	);
 });
 
 test("the receiver takes a key once, fails a fifth of the posts, and none three times in a row", async () => {

@@ -1,39 +1,13 @@
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
-import { judgeEndpoint, startEndpoints, WAYS } from "../fire/endpoints.ts";
+import { startEndpoints, WAYS } from "../fire/endpoints.ts";
 import { seeded } from "../fire/random.ts";
 import { pythonWith, STANDARD_WEBHOOKS } from "../support/python.ts";
 
 const python = await pythonWith([STANDARD_WEBHOOKS]).catch(() => null);
 
 const missing = python ? "" : " (skipped: the Python library can't be installed)";
-
-const judged = (arrived: string[], more: { taken?: string[]; refusals?: string[] } = {}) =>
-	judgeEndpoint({ arrived, taken: new Set(more.taken ?? arrived), refusals: more.refusals ?? [] }, [
-		"a",
-		"b",
-		"c",
-	]);
-
-test("an endpoint is faultless that took each event, in order at its first arrival", () => {
-	expect(judged(["a", "b", "c"])).toBe("");
-	expect(judged(["a", "a", "b", "a", "b", "c", "c"])).toBe("");
-});
-
-test.each([
-	["an event that is missing", judged(["a", "c"]), "1 events were not taken, such as b"],
-	[
-		"one that was only refused",
-		judged(["a", "b", "c"], { taken: ["a", "b"] }),
-		"1 events were not",
-	],
-	["one out of order", judged(["a", "c", "b"]), "the event c arrived out of order, at place 1"],
-	["one that isn't in the feed", judged(["a", "b", "c", "d"]), "the event d arrived out of order"],
-	["a wrong signature", judged(["a", "b", "c"], { refusals: ["no"] }), "1 wrong signatures: no"],
-])("%s is found", (_, verdict, words) => {
-	expect(verdict).toContain(words);
-});
 
 test.skipIf(!python)(
 	`an endpoint notices a message that isn't signed by its secret${missing}`,

@@ -158,32 +158,6 @@ test("accepting an invite, which knows no Idempotency-Key, is not tried again wh
 	expect(seen).toHaveLength(1);
 });
 
-test("Retry-After is waited for, and not if it is too long or the call's time ends before", async () => {
-	const waits: (number | undefined)[] = [];
-	let answers = 0;
-	const refusing = (seconds: string) => async () => {
-		answers += 1;
-		return new Response("{}", {
-			status: answers % 2 === 1 ? 429 : 200,
-			headers: { "retry-after": seconds },
-		});
-	};
-	const clientOf = (seconds: string, limits: { callTimeout: number } | { maxDelay: number }) =>
-		new Tenantry({
-			baseUrl: "http://localhost",
-			...limits,
-			fetch: refusing(seconds),
-			log: ({ retryIn }) => waits.push(retryIn),
-		});
-	await clientOf("2", { callTimeout: 60_000 }).health.get();
-	expect(waits).toEqual([2000, undefined]);
-	for (const limits of [{ callTimeout: 30_000 }, { maxDelay: 30_000 }]) {
-		answers = 0;
-		await expect(clientOf("60", limits).health.get()).rejects.toMatchObject({ status: 429 });
-		expect(answers).toBe(1);
-	}
-});
-
 test("what is logged has no ids, values or secrets", async () => {
 	const entries: LogEntry[] = [];
 	const { tenantry } = await behind(["refuse"], { log: (entry) => entries.push(entry) });

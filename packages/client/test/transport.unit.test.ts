@@ -87,15 +87,15 @@ describe("the delay before another attempt", () => {
 		expect(waits).toEqual([1000, 1000, 1000, 2000, undefined]);
 	});
 
-	test("isn't begun if a date in Retry-After is after the call's time limit", async () => {
-		const date = new Date(NOW + 31_000).toUTCString();
-		const answers = failing(1, { "retry-after": date });
-		for (const [ms, outcome] of [
-			[30_000, "rejected"],
-			[40_000, "fulfilled"],
+	test("isn't begun if Retry-After is after the call's time limit, or too long", async () => {
+		const answers = failing(1, { "retry-after": new Date(NOW + 31_000).toUTCString() });
+		for (const [limits, outcome] of [
+			[{ callTimeout: 30_000 }, "rejected"],
+			[{ callTimeout: 40_000 }, "fulfilled"],
+			[{ callTimeout: 40_000, maxDelay: 30_000 }, "rejected"],
 		] as const) {
 			vi.setSystemTime(NOW);
-			const { tenantry, requests } = answering(answers, { callTimeout: ms });
+			const { tenantry, requests } = answering(answers, limits);
 			expect(await through(tenantry.health.get())).toBe(outcome);
 			expect(requests).toHaveLength(outcome === "rejected" ? 1 : 2);
 		}
