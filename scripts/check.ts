@@ -124,7 +124,7 @@ await check("generated files", generate);
 await Promise.all([
 	lint,
 	// The results of unchanged files are kept.
-	command("types", "tsc", "-p", ".", "--incremental", `--tsBuildInfoFile=${TYPES}`),
+	command("types", "tsc", "-p", ".", "--incremental", "--tsBuildInfoFile", TYPES),
 	command("types of the console", "tsc", "-p", "packages/console"),
 	command("OpenAPI document", "redocly", "lint", "--config=redocly.yaml", "public/openapi.json"),
 	search("import order", findWrongImports),
