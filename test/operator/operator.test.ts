@@ -54,9 +54,9 @@ test("bootstrap creates and logs a user, an organization, a project and a key, b
 	expect(again).toEqual({ result: { ...result, key: null } });
 });
 
-test("when twenty bootstraps of one address race, one creates the user and all succeed", async () => {
+test("when bootstraps of one address race, one creates the user and all succeed", async () => {
 	const responses = await Promise.all(
-		Array.from({ length: 20 }, () => operate("bootstrap", { email: "racer@example.com" })),
+		Array.from({ length: 5 }, () => operate("bootstrap", { email: "racer@example.com" })),
 	);
 	const results = responses.map(({ result }) => result);
 	expect(new Set(results.map(({ user }) => user)).size).toBe(1);

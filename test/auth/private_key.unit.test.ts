@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
+import { create } from "../../src/exports/batch_exports/shape.ts";
+import { read } from "../http/echo.ts";
 import { wrong } from "../support/errors.ts";
-import { world } from "../support/world.ts";
 
 const BEGIN = "-----BEGIN PRIVATE KEY-----";
 const END = "-----END PRIVATE KEY-----";
@@ -13,23 +14,15 @@ test.each([
 	["8,000 line breaks in another key", `\n${"A".repeat(50)}${"\n".repeat(8_000)}A`],
 	["the end many times", `\n${`${END}\n`.repeat(300)}`],
 ])("a private key of %s is rejected like any other that can't be read", async (_, content) => {
-	const { here, project } = await world();
 	const config = { project_id: "p", dataset_id: "d", client_email: "a@example.com" };
-	for (const private_key of [`${BEGIN}${content}x`, `${BEGIN}${content}${END}`])
-		expect(
-			await here("POST", "/batch_exports", {
-				body: {
-					name: "x",
-					interval: "hour",
-					destination: { type: "BigQuery", config: { ...config, private_key } },
-					team_id: project,
-				},
-			}),
-		).toMatchObject(
+	for (const private_key of [`${BEGIN}${content}x`, `${BEGIN}${content}${END}`]) {
+		const destination = { type: "BigQuery", config: { ...config, private_key } };
+		expect(await read(create, { name: "x", interval: "hour", destination })).toMatchObject(
 			wrong(
 				"invalid_input",
 				"Enter an RSA private key in PEM (PKCS#8), as in the field private_key of a service account's JSON key.",
 				"destination__config__private_key",
 			),
 		);
+	}
 });
