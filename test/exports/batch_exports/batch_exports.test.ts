@@ -11,7 +11,6 @@ import {
 	UNSUCCESSFUL,
 } from "../../../src/db/schema/batch_exports.ts";
 import { projects } from "../../../src/db/schema/projects.ts";
-import { LENGTHS } from "../../../src/exports/engine/windows.ts";
 import { wrong } from "../../support/errors.ts";
 import { logOfExport } from "../../support/logs.ts";
 import { eventually, stopClock } from "../../support/time.ts";
@@ -97,109 +96,63 @@ describe("creating", () => {
 	});
 
 	test.each([
-		[{}, "required", "This field is required.", "name"],
-		[{ ...HOURLY, name: " " }, "blank", "This field may not be blank.", "name"],
+		[{ name: " " }, "blank", "This field may not be blank.", "name"],
+		[{ model: "sessions" }, "invalid_choice", '"sessions" is not a valid choice.', "model"],
+		[{ destination: undefined }, "required", "This field is required.", "destination"],
+		[{ destination: "S3" }, "invalid_input", "Expected a dictionary of items.", "destination"],
+		[{ interval: "month" }, "invalid_choice", '"month" is not a valid choice.', "interval"],
+		[{ interval: undefined }, "required", "This field is required.", "interval"],
 		[
-			{ ...HOURLY, model: "sessions" },
-			"invalid_choice",
-			'"sessions" is not a valid choice.',
-			"model",
-		],
-		[{ name: "x", interval: "hour" }, "required", "This field is required.", "destination"],
-		[
-			{ ...HOURLY, destination: "S3" },
-			"invalid_input",
-			"Expected a dictionary of items.",
-			"destination",
-		],
-		[
-			{ ...HOURLY, interval: "month" },
-			"invalid_choice",
-			'"month" is not a valid choice.',
-			"interval",
-		],
-		[{ ...HOURLY, interval: undefined }, "required", "This field is required.", "interval"],
-		[{ ...HOURLY, paused: "perhaps" }, "invalid_input", "Must be a valid boolean.", "paused"],
-		[
-			{ ...HOURLY, start_at: "soon" },
-			"invalid_input",
-			"Datetime has wrong format. Use ISO 8601.",
-			"start_at",
-		],
-		[
-			{ ...HOURLY, last_paused_at: "0000-01-01T00:00:00Z" },
+			{ last_paused_at: "0000-01-01T00:00:00Z" },
 			"invalid_input",
 			"Datetime has wrong format. Use ISO 8601.",
 			"last_paused_at",
 		],
 		[
-			{
-				...HOURLY,
-				start_at: "2026-02-02T00:00:00Z",
-				end_at: "2026-02-01T00:00:00Z",
-			},
+			{ start_at: "2026-02-02T00:00:00Z", end_at: "2026-02-01T00:00:00Z" },
 			"invalid_input",
 			"end_at must not be before start_at.",
 			"end_at",
 		],
-		[{ ...HOURLY, xql_query: 7 }, "invalid_input", "Not a valid string.", "xql_query"],
 		[
-			{ ...HOURLY, xql_query: "SELECT nothing FROM events" },
+			{ xql_query: "SELECT nothing FROM events" },
 			"invalid_input",
 			"Unable to resolve field: nothing",
 			"xql_query",
 		],
 		[
-			{ ...HOURLY, model: "persons", xql_query: "SELECT uuid FROM events" },
+			{ model: "persons", xql_query: "SELECT uuid FROM events" },
 			"invalid_input",
 			"Only events can be queried.",
 			"xql_query",
 		],
 		[
-			{
-				...HOURLY,
-				destination: POSTGRES,
-				xql_query: "SELECT event AS uuid FROM events",
-			},
+			{ destination: POSTGRES, xql_query: "SELECT event AS uuid FROM events" },
 			"invalid_input",
 			"The field uuid must be the column uuid, because it is part of the key of rows.",
 			"xql_query",
 		],
-	])("%j is rejected", async (body, code, detail, attr) => {
+	])("%j is rejected", async (more, code, detail, attr) => {
 		const { here } = await world();
-		expect(await here("POST", "/batch_exports", { body })).toMatchObject(wrong(code, detail, attr));
+		expect(await here("POST", "/batch_exports", { body: { ...HOURLY, ...more } })).toMatchObject(
+			wrong(code, detail, attr),
+		);
 	});
 
-	test("choices are trimmed like other strings", async () => {
-		const { here } = await world();
-		const { body } = await here("POST", "/batch_exports", {
-			body: {
-				name: " x ",
-				model: " events ",
-				interval: " hour",
-				destination: {
-					type: "R2 ",
-					config: { prefix: "", compression: " gzip " },
-				},
-			},
-		});
-		expect(body).toMatchObject({
-			name: "x",
-			model: "events",
-			interval: "hour",
-			destination: {
-				type: "R2",
-				config: { prefix: "", compression: "gzip" },
-			},
-		});
-	});
-
-	test("naive times are UTC", async () => {
+	test("choices are trimmed like other strings, and naive times are UTC", async () => {
 		const { made } = await exporting({
+			name: " x ",
+			model: " events ",
+			interval: " hour",
+			destination: { type: "R2 ", config: { prefix: "", compression: " gzip " } },
 			start_at: "2026-02-01T00:00:00",
 			end_at: "2026-03-01T02:00:00+02:00",
 		});
 		expect(made).toMatchObject({
+			name: "x",
+			model: "events",
+			interval: "hour",
+			destination: { type: "R2", config: { prefix: "", compression: "gzip" } },
 			start_at: "2026-02-01T00:00:00.000Z",
 			end_at: "2026-03-01T00:00:00.000Z",
 		});
@@ -323,11 +276,6 @@ describe("secrets", () => {
 });
 
 describe("changing", () => {
-	test("PATCH {} changes nothing", async () => {
-		const { here, made, path } = await exporting();
-		expect((await here("PATCH", path, { body: {} })).body).toEqual(made);
-	});
-
 	test("null removes a key of the config", async () => {
 		const { here, path } = await exporting({
 			destination: {
@@ -453,30 +401,6 @@ describe("changing", () => {
 		}
 	});
 
-	test.each(["unpause", "PATCH"])(
-		"a window that was due when its export was paused runs after it is unpaused: %s",
-		async (by) => {
-			const { here, made, path } = await exporting({ interval: "week" });
-			const row = eq(batchExports.uuid, made.id);
-			const next = async () => (await db.select().from(batchExports).where(row))[0]?.next_end_at;
-			const WEEK = 7 * 86_400_000;
-			const ended = new Date(Date.parse((await next()) ?? "") - WEEK).toISOString();
-			const start = new Date(Date.parse(ended) - WEEK).toISOString();
-			await db.update(batchExports).set({ next_start_at: start, next_end_at: ended }).where(row);
-			await here("POST", `${path}/pause`);
-			await (by === "PATCH"
-				? here("PATCH", path, { body: { paused: false } })
-				: here("POST", `${path}/unpause`));
-			expect(await next()).toBe(ended);
-		},
-	);
-
-	test("an export with the latest possible start_at is never due", async () => {
-		const { made } = await exporting({ start_at: "9999-12-31T23:59:59Z" });
-		const [row] = await db.select().from(batchExports).where(eq(batchExports.uuid, made.id));
-		expect(String(row?.due_at) > "9999").toBe(true);
-	});
-
 	test("a run that is retried while its export is deleted stays cancelled", async () => {
 		const { here, made, path } = await exporting();
 		const id = await run(made.id, {
@@ -506,15 +430,8 @@ describe("changing", () => {
 		expect((await here("DELETE", path)).status).toBe(204);
 		for (const [method, below] of [
 			["GET", ""],
-			["PATCH", ""],
-			["DELETE", ""],
-			["POST", "/pause"],
 			["POST", "/unpause"],
-			["POST", "/backfill"],
-			["POST", "/test"],
-			["GET", "/logs"],
 			["GET", "/runs"],
-			["GET", "/backfills"],
 		] as const)
 			expect((await here(method, `${path}${below}`)).status).toBe(404);
 		expect((await here("GET", "/batch_exports")).body.count).toBe(0);
@@ -619,30 +536,6 @@ describe("who sees what", () => {
 		await db.update(projects).set({ access_control: true }).where(eq(projects.id, project));
 		expect((await asMember(path)).status).toBe(404);
 		expect((await asMember("/batch_exports")).body.results).toEqual([]);
-	});
-
-	test("an export of another project is not found on a project's path", async () => {
-		const { ask, id, made } = await exporting();
-		const [second] = await db
-			.insert(projects)
-			.values({ organization_id: organizationId(id), name: "Second" })
-			.returning();
-		const response = await ask("GET", `/api/projects/${second?.id}/batch_exports/${made.id}`);
-		expect(response.status).toBe(404);
-	});
-
-	test("any member may do everything", async () => {
-		const { id, path } = await exporting();
-		const member = await join(id, 1);
-		const response = await call("DELETE", `/api/organizations/${id}${path}`, {
-			key: member.key,
-		});
-		expect(response.status).toBe(204);
-	});
-
-	test.each(["nonsense", "7", v7()])("%s is not the id of an export", async (id) => {
-		const { here } = await world();
-		expect((await here("GET", `/batch_exports/${id}`)).status).toBe(404);
 	});
 });
 
@@ -836,33 +729,6 @@ describe("backfills", () => {
 		expect(await here("POST", at(path), { body })).toMatchObject(
 			wrong("invalid_input", detail, attr),
 		);
-	});
-
-	test.each([
-		["a leap day", "day", "2024-02-28T00:00:00Z", "2024-03-02T00:00:00Z", 3],
-		["a day of 23 hours", "day", "2026-03-29T00:00:00+01:00", "2026-03-30T00:00:00+02:00", 0],
-		["a day of 25 hours", "day", "2026-10-25T00:00:00+02:00", "2026-10-26T00:00:00+01:00", 1],
-		["the turn of the year", "week", "2025-12-29T00:00:00Z", "2026-01-12T00:00:00Z", 2],
-		["the first years", "week", "0001-01-01T00:00:00Z", "0001-01-15T00:00:00Z", 2],
-		["one interval", "hour", "2026-01-01T00:00:00.5Z", "2026-01-01T01:00:00.5Z", 1],
-		["a time before all events", "hour", "1969-12-31T22:30:00Z", "1970-01-01T00:30:00Z", 2],
-	] as const)("of %s has windows of equal length", async (_, interval, start_at, end_at, total) => {
-		const { here, path } = await exporting({ interval, paused: true });
-		const response = await here("POST", at(path), { body: { start_at, end_at } });
-		if (total === 0) {
-			const detail = `The range is shorter than the export's interval (${interval}).`;
-			return expect(response).toMatchObject(wrong("invalid_input", detail, "start_at"));
-		}
-		await eventually(async () =>
-			expect((await here("GET", `${path}/backfills`)).body.results).toMatchObject([
-				{ status: "Completed", total_runs: total, finished_runs: total, failed_runs: 0 },
-			]),
-		);
-		const { results } = (await here("GET", `${path}/runs?after=0001-01-01T00:00:00Z`)).body;
-		const length = LENGTHS[interval];
-		expect(
-			results.map((run: { data_interval_end: string }) => Date.parse(run.data_interval_end)),
-		).toEqual(Array.from({ length: total }, (_, i) => Date.parse(start_at) + (total - i) * length));
 	});
 
 	test("without a start have the last complete interval before the end; without an end, all up to now", async () => {
@@ -1072,6 +938,8 @@ describe("backfills", () => {
 			`${path}/backfills/${v7()}`,
 		])
 			expect((await here("GET", missing)).status).toBe(404);
+		const cancel = `/batch_exports/${other.body.id}/backfills/${listed.id}/cancel`;
+		expect((await here("POST", cancel)).status).toBe(404);
 	});
 
 	test("an export stays paused if there are too many backfills", async () => {
@@ -1111,22 +979,6 @@ describe("backfills", () => {
 		expect(await here("POST", cancel)).toMatchObject(
 			wrong("invalid_input", "Only a running backfill can be cancelled.", null),
 		);
-	});
-
-	test("another export's is not found", async () => {
-		const { here, path, made, project } = await exporting();
-		await running(1, made.id, project);
-		const [backfill] = await db
-			.select()
-			.from(batchExportBackfills)
-			.where(eq(batchExportBackfills.batch_export_id, rowOf(made.id)));
-		const other = await here("POST", "/batch_exports", { body: HOURLY });
-		const { status } = await here(
-			"POST",
-			`/batch_exports/${other.body.id}/backfills/${backfill?.id}/cancel`,
-		);
-		expect(status).toBe(404);
-		expect((await here("GET", `${path}/backfills`)).body.count).toBe(1);
 	});
 });
 
@@ -1190,25 +1042,6 @@ describe("runs", () => {
 		const failed = await ask(`${range}&status=Failed`);
 		expect(failed).toMatchObject({ count: 1, results: [window(3)] });
 		expect(await here("GET", `${path}/runs?after=soon`)).toMatchObject(
-			wrong("invalid_input", "Datetime has wrong format. Use ISO 8601.", "after"),
-		);
-	});
-
-	test("are listed by times relative to now", async () => {
-		const { here, path, made } = await exporting();
-		const ago = (ms: number) => new Date(Date.now() - ms).toISOString();
-		const HOUR = 3_600_000;
-		for (const hours of [1, 30, 60])
-			await run(made.id, {
-				data_interval_start: ago((hours + 1) * HOUR),
-				data_interval_end: ago(hours * HOUR),
-			});
-		const count = async (query: string) => (await here("GET", `${path}/runs?${query}`)).body.count;
-		expect(await count("after=-24h")).toBe(1);
-		expect(await count("after=-2d")).toBe(2);
-		expect(await count("after=-1w&before=-24h")).toBe(2);
-		expect(await count("before=-2d")).toBe(1);
-		expect(await here("GET", `${path}/runs?after=-2x`)).toMatchObject(
 			wrong("invalid_input", "Datetime has wrong format. Use ISO 8601.", "after"),
 		);
 	});
@@ -1461,13 +1294,9 @@ describe("the log", () => {
 		expect(messages(await here("GET", `${path}/logs?${query}`))).toEqual(expected);
 	});
 
-	test.each([
-		"",
-		"?limit=1&offset=1",
-		"?limit=1&offset=1&search=minute",
-		"?level=ERROR&level=DEBUG&after=2026-01-01T00:00:00Z&before=2026-02-01T00:00:00Z",
-	])("is the same in a path with @current: %s", async (query) => {
+	test("is the same in a path with @current", async () => {
 		const { ask, here, path, run_id } = await logging();
+		const query = "?limit=1&offset=1&search=minute&level=ERROR&level=DEBUG";
 		for (const log of [`${path}/logs${query}`, `${path}/runs/${run_id}/logs${query}`]) {
 			const { results } = (await here("GET", log)).body;
 			for (const tenant of ["organizations", "projects"]) {
@@ -1484,20 +1313,7 @@ describe("the log", () => {
 		expect(response.body.count).toBe(2);
 	});
 
-	test.each([
-		["level=LOUD", "invalid_choice", '"LOUD" is not a valid choice.', "level"],
-		["after=soon", "invalid_input", "Datetime has wrong format. Use ISO 8601.", "after"],
-	])("%s is rejected", async (query, code, detail, attr) => {
-		const { here, path } = await exporting();
-		expect(await here("GET", `${path}/logs?${query}`)).toMatchObject(wrong(code, detail, attr));
-	});
-
-	test.each([
-		"logs?level=LOUD",
-		"runs?status=done",
-		"backfills?status=done",
-		"runs/x/logs?after=soon",
-	])(
+	test.each(["logs?level=LOUD", "runs?status=done", "runs/x/logs?after=soon"])(
 		"an export that doesn't exist is not found, even with invalid parameters: %s",
 		async (below) => {
 			const { here, path } = await exporting();
@@ -1510,7 +1326,7 @@ describe("the log", () => {
 });
 
 describe("the cost of reading", () => {
-	test("a page of a log of 3,000 entries reads as many rows as one of 100", async () => {
+	test("a page of a log of 400 entries reads as many rows as one of 50", async () => {
 		const read = async (n: number) => {
 			const { here, path, made } = await exporting();
 			await times(n, () => logOfExport(made.id, {}));
@@ -1518,22 +1334,22 @@ describe("the cost of reading", () => {
 			expect(response.body.count).toBe(n);
 			return cost(response).read;
 		};
-		expect(await read(3000)).toBeLessThanOrEqual((await read(100)) + 2);
+		expect(await read(400)).toBeLessThanOrEqual((await read(100)) + 2);
 	});
 
 	test("a page of runs does not depend on how many runs there are", async () => {
 		const read = async (n: number) => {
 			const { here, path, made } = await exporting();
-			for (let i = 0; i < n; i += 1)
-				await addRuns(made.id, {
-					data_interval_start: new Date(i).toISOString(),
-					data_interval_end: new Date(i + 1).toISOString(),
-					status: "Completed",
-					finished_at: "2026-01-01T01:00:00.000Z",
-					...LEASED,
-				});
+			const ended = { finished_at: "2026-01-01T01:00:00.000Z", ...LEASED };
+			const runs = Array.from({ length: n }, (_, i) => ({
+				data_interval_start: new Date(i).toISOString(),
+				data_interval_end: new Date(i + 1).toISOString(),
+				status: "Completed" as const,
+				...ended,
+			}));
+			for (let i = 0; i < n; i += 5) await addRuns(made.id, ...runs.slice(i, i + 5));
 			return cost(await here("GET", `${path}/runs?limit=10`)).read;
 		};
-		expect(await read(500)).toBeLessThanOrEqual((await read(50)) + 2);
+		expect(await read(200)).toBeLessThanOrEqual((await read(50)) + 2);
 	});
 });

@@ -228,3 +228,20 @@ test("a range has only complete windows", () => {
 	});
 	expect(windowsIn("hour", start, "2026-01-01T01:29:59.999Z").total).toBe(0);
 });
+
+test.each([
+	["a leap day", "day", "2024-02-28T00:00:00Z", "2024-03-02T00:00:00Z", 3],
+	["a day of 23 hours", "day", "2026-03-29T00:00:00+01:00", "2026-03-30T00:00:00+02:00", 0],
+	["a day of 25 hours", "day", "2026-10-25T00:00:00+02:00", "2026-10-26T00:00:00+01:00", 1],
+	["the turn of the year", "week", "2025-12-29T00:00:00Z", "2026-01-12T00:00:00Z", 2],
+	["the first years", "week", "0001-01-01T00:00:00Z", "0001-01-15T00:00:00Z", 2],
+	["one interval", "hour", "2026-01-01T00:00:00.5Z", "2026-01-01T01:00:00.5Z", 1],
+	["a time before all events", "hour", "1969-12-31T22:30:00Z", "1970-01-01T00:30:00Z", 2],
+] as const)("%s has windows of equal length", (_, interval, start, end, total) => {
+	expect(windowsIn(interval, start, end).total).toBe(total);
+	for (let i = 0; i < total; i += 1) {
+		const { window } = windowsIn(interval, start, end, i);
+		const from = at(start) + i * LENGTHS[interval];
+		expect([window.start, window.end].map(at)).toEqual([from, from + LENGTHS[interval]]);
+	}
+});
