@@ -138,7 +138,8 @@ export default defineConfig({
 		projects: [
 			inNode("unit", ["test/**/*.unit.test.ts", "packages/*/test/**/*.unit.test.ts"], {
 				isolate: false,
-				setupFiles: ["test/support/encodings.ts"],
+				// Base64 and hex of Uint8Array, which workerd has.
+				execArgv: ["--js-base-64"],
 				// Node.js loads Sucrase as CommonJS, so compile.ts must change the parser of that.
 				alias: { "sucrase/dist/esm/": "sucrase/dist/" },
 			}),
