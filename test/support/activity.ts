@@ -1,5 +1,5 @@
 import { env } from "cloudflare:workers";
-import { asc, getTableColumns, type SQL } from "drizzle-orm";
+import { asc, getTableColumns, type SQL, sql } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
 import { entryId } from "../../src/db/entries.ts";
 import { activityLog } from "../../src/db/schema/activity_log.ts";
@@ -32,7 +32,11 @@ type NewEntry = Omit<typeof activityLog.$inferInsert, "organization_id"> & {
 
 /** Inserts entries as they are given, with their running totals. */
 export async function insertLog(...rows: NewEntry[]) {
-	for (let i = 0; i < rows.length; i += 6)
-		await db.insert(activityLog).values(rows.slice(i, i + 6));
-	await env.DB.prepare(RETOTAL).run();
+	const size = 6;
+	const inserts = Array.from({ length: Math.ceil(rows.length / size) }, (_, i) =>
+		db.insert(activityLog).values(rows.slice(i * size, (i + 1) * size)),
+	);
+	await db.batch([...inserts, db.run(sql.raw(RETOTAL))] as unknown as Parameters<
+		typeof db.batch
+	>[0]);
 }

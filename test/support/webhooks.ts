@@ -85,10 +85,26 @@ let renamed = 0;
 export const change = (home: Home, env?: Partial<Env>) =>
 	home.here("PATCH", "", { body: { name: `Name ${renamed++}` }, ...(env && { env }) });
 
+/** A queue that keeps its messages instead of delivering them. */
+export function keeping() {
+	const sent: { body: unknown; delaySeconds?: number }[] = [];
+	const queue: Queue = Object.assign(Object.create(null), {
+		send: async (body: unknown) => sent.push({ body }),
+		sendBatch: async (batch: typeof sent) => sent.push(...batch),
+	});
+	return { sent, queue };
+}
+
+/** The tests' D1, which calls `between` before the second batch. */
+export function interrupted(between: () => Promise<unknown>): Pick<Env, "DB"> {
+	let trips = 0;
+	const batch = async (statements: D1PreparedStatement[]) => {
+		trips += 1;
+		if (trips === 2) await between();
+		return env.DB.batch(statements);
+	};
+	return { DB: Object.assign(Object.create(env.DB), { batch }) };
+}
+
 /** A queue that loses its messages. */
-export const lossy = {
-	DELIVERIES: Object.assign(Object.create(null), {
-		send: async () => {},
-		sendBatch: async () => {},
-	}),
-} satisfies Partial<Env>;
+export const lossy = { DELIVERIES: keeping().queue } satisfies Partial<Env>;

@@ -3,7 +3,6 @@ import { env } from "cloudflare:workers";
 import { eq, gt, max } from "drizzle-orm";
 import { v7 } from "uuid";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
-import { verifyWebhook } from "../../../packages/client/src/index.ts";
 import { toEvent } from "../../../src/activity/events/event.ts";
 import { deliver } from "../../../src/activity/webhooks/deliver.ts";
 import { pendingOf, selectPending } from "../../../src/activity/webhooks/pending.ts";
@@ -13,10 +12,13 @@ import { webhooks } from "../../../src/db/schema/webhooks.ts";
 import { userAgent } from "../../../src/outbound/fetch.ts";
 import worker from "../../../src/worker.ts";
 import { entries, insertLog } from "../../support/activity.ts";
+import { received } from "../../support/exporting.ts";
 import { digests, outbox } from "../../support/mail.ts";
 import { eventually, stopClock, withoutPatience } from "../../support/time.ts";
-import { change, type Hook, hook, lossy } from "../../support/webhooks.ts";
+import { change, type Hook, hook, interrupted, keeping, lossy } from "../../support/webhooks.ts";
 import { db, join, world } from "../../support/world.ts";
+
+type Home = Awaited<ReturnType<typeof world>>;
 
 const tick = (at = Date.now()) =>
 	worker.scheduled(
@@ -71,39 +73,6 @@ describe("an event", () => {
 		});
 	});
 
-	test("is signed: the client and the published library of another language verify it", async ({
-		skip,
-	}) => {
-		const home = await world("Größe 🦔");
-		const one = await hook(home, "500", { enabled: false });
-		await change(home, lossy);
-		for (let i = 0; i < 2; i++) {
-			await one.due({ enabled: true });
-			await deliver({ ...env, ...lossy }, { webhook: one.id });
-		}
-		await change(home);
-		await one.idle();
-		const messages = await one.messages();
-		expect(messages).toHaveLength(3);
-		const [first, again] = messages;
-		expect(again?.headers["webhook-id"]).toBe(first?.headers["webhook-id"]);
-		for (const { text, headers } of messages)
-			expect(await verifyWebhook(text, headers, one.secret)).toEqual(JSON.parse(text));
-		const other = `whsec_${btoa("another secret, also 32 bytes...")}`;
-		const lines = [one.secret, other].flatMap((secret) =>
-			messages.map(({ text, headers }) => JSON.stringify({ secret, headers, body: text })),
-		);
-		const body = `${lines.join("\n")}\n`;
-		const answer = await fetch(`${env.RECEIVER_URL}/verify`, { method: "POST", body });
-		const verdicts = (await answer.text()).trim();
-		const wrong = "WebhookVerificationError: No matching signature found";
-		if (verdicts === "null") return skip("The Python library can't be installed.");
-		expect(verdicts.split("\n")).toEqual([
-			...messages.map(() => "ok"),
-			...messages.map(() => wrong),
-		]);
-	});
-
 	test("of nobody, such as a skipped window, arrives by the schedule", async () => {
 		const home = await world();
 		const one = await hook(home, "", { types: ["batch_export_run.skipped"] });
@@ -144,11 +113,8 @@ describe("an event", () => {
 
 const FAILURES: [way: string, status: number | null, error: RegExp][] = [
 	["500", 500, /^127\.0\.0\.1:\d+ answered 500: "Oops 500"\.$/],
-	["404", 404, /answered 404/],
-	["304", 304, /answered 304: redirects are not followed/],
 	["redirect", 302, /answered 302: redirects are not followed/],
 	["close", null, /was closed before the response was complete/],
-	["cut", null, /was closed before the response was complete/],
 	["huge", 500, /answered 500: "x{300}"\.$/],
 ];
 
@@ -198,7 +164,7 @@ describe("an endpoint that fails", () => {
 		expect(attempt?.error).toMatch(/^127\.0\.0\.1:\d+ did not answer within 15 seconds\.$/);
 	});
 
-	test("an endpoint that never ends its response has received the event", async () => {
+	test("only by never ending its response has received the event", async () => {
 		const home = await world();
 		const one = await hook(home, "drip");
 		await change(home);
@@ -220,47 +186,32 @@ describe("an endpoint that fails", () => {
 		}
 	});
 
-	test("gets the event a second time after five seconds, without the schedule", async () => {
-		const home = await world();
-		const one = await hook(home, "503,slow,204");
-		await change(home);
-		await one.idle();
-		const feed = idsOf(await one.feed());
-		expect(await one.ids()).toEqual([feed[0], ...feed]);
-		const [first, second] = await one.deliveries();
-		const pause = Date.parse(second?.created_at ?? "") - Date.parse(first?.created_at ?? "");
-		expect(pause).toBeGreaterThan(4500);
-	});
-
 	test("gets it again after longer and longer pauses; Retry-After makes them longer, up to 20 hours", async () => {
 		stopClock();
 		const home = await world();
-		const one = await hook(
-			home,
-			"500,500,500,500,500,500,500,500,500,503-7200,503-999999,503-1,*",
-			{
-				types: ["organization.updated"],
-			},
-		);
+		const one = await hook(home, "500,500,500,503-7200,503-999999,503-1,*", {
+			types: ["organization.updated"],
+		});
 		await change(home, lossy);
-		const pauses: number[] = [];
-		for (let i = 0; i < 12; i++) {
-			await one.due({ failing_since: null });
-			await deliver(env, { webhook: one.id });
+		const { sent, queue: DELIVERIES } = keeping();
+		for (const [attempts, minutes] of [
+			[0, 5 / 60],
+			[1, 5],
+			[7, 1200],
+			[0, 120],
+			[0, 1200],
+			[20, 1200],
+		] as const) {
+			await one.due({ failing_since: null, attempts });
+			await deliver({ ...env, DELIVERIES }, { webhook: one.id });
 			const { next_attempt_at } = await one.row();
-			pauses.push((Date.parse(next_attempt_at ?? "") - Date.now()) / 60_000);
+			const pause = (Date.parse(next_attempt_at ?? "") - Date.now()) / 60_000;
+			expect(pause).toBeGreaterThanOrEqual(minutes * 0.999);
+			expect(pause).toBeLessThanOrEqual(Math.min(minutes * 1.1 + 0.001, 1200));
 		}
-		const wanted = [5 / 60, 5, 30, 120, 300, 600, 840, 1200, 1200, 1200, 1200, 1200];
-		expect(pauses).toHaveLength(wanted.length);
-		for (const [i, pause] of pauses.entries()) {
-			const least = wanted[i] ?? 0;
-			expect(pause).toBeGreaterThanOrEqual(least * 0.999);
-			expect(pause).toBeLessThanOrEqual(Math.min(least * 1.1 + 0.001, 1200));
-		}
-		await one.due({ attempts: 0, url: `${env.RECEIVER_URL}/plan/503-7200/${v7()}` });
-		await deliver(env, { webhook: one.id });
-		const { next_attempt_at } = await one.row();
-		expect(Date.parse(next_attempt_at ?? "") - Date.now()).toBe(7_200_000);
+		// Without the schedule, the second attempt follows after five seconds and at most a tenth more.
+		expect(sent).toEqual([{ body: { webhook: one.id }, delaySeconds: expect.any(Number) }]);
+		expect([5, 6]).toContain(sent[0]?.delaySeconds);
 	});
 
 	test("by 410 is disabled at once; other webhooks, the feed and a digest to the admins say so; enabled again, it gets all events in order", async () => {
@@ -310,16 +261,6 @@ describe("an endpoint that fails", () => {
 		expect((await one.ids()).length).toBeGreaterThan(had);
 	});
 
-	test("is disabled without a mail where the organization has turned these off", async () => {
-		const home = await world();
-		const one = await hook(home, "410");
-		const subscriptions = [{ type: "webhook.disabled", recipients: [] }];
-		await home.here("PATCH", "/notifications", { body: { subscriptions }, env: lossy });
-		await deliver(env, { webhook: one.id });
-		expect(await one.read()).toMatchObject({ enabled: false });
-		expect(await digests(home, Date.now())).toEqual([]);
-	});
-
 	test("an endpoint that has failed for five days is disabled by the next attempt", async () => {
 		stopClock();
 		const home = await world();
@@ -345,7 +286,7 @@ describe("an endpoint that fails", () => {
 
 	test("doesn't hold up others, even if many hang", async () => {
 		const home = await world();
-		const silent = await Promise.all(Array.from({ length: 8 }, () => hook(home, "hang,hang,hang")));
+		const silent = await Promise.all(Array.from({ length: 3 }, () => hook(home, "hang,hang,hang")));
 		await change(home);
 		for (const one of silent) await eventually(async () => expect(await one.ids()).toHaveLength(1));
 		const one = await hook(home);
@@ -394,13 +335,7 @@ describe("a worker", () => {
 		const at = Date.now();
 		const later = new Date(at + 44_000).toISOString();
 		await one.due({ lease: 7, lease_expires_at: later });
-		const sent: { body: unknown; delaySeconds?: number }[] = [];
-		const DELIVERIES = {
-			...lossy.DELIVERIES,
-			sendBatch: async (batch: typeof sent) => {
-				sent.push(...batch);
-			},
-		};
+		const { sent, queue: DELIVERIES } = keeping();
 		await worker.scheduled(
 			createScheduledController({ cron: "* * * * *", scheduledTime: new Date(at) }),
 			{ ...env, DELIVERIES },
@@ -425,57 +360,52 @@ describe("a worker", () => {
 		expect(await one.ids()).toEqual([...feed, ...feed.slice(-20)]);
 	});
 
-	test("hands over to another one when its time is up", async () => {
-		const home = await world();
-		const one = await hook(home, Array(12).fill("slow").join(","));
-		await one.idle();
-		await write(home.id, 12);
-		await one.due();
+	/** Makes each look at the clock 0.7 s later than the one before. */
+	const hurry = () => {
 		const start = Date.now();
-		// Each round of a second counts as one of five.
-		vi.spyOn(Date, "now").mockImplementation(
-			() => start + 5 * (performance.timeOrigin + performance.now() - start),
-		);
+		let looks = 0;
+		vi.spyOn(Date, "now").mockImplementation(() => start + 700 * looks++);
 		onTestFinished(() => {
 			vi.restoreAllMocks();
 		});
-		const sent: { body: object }[] = [];
-		const DELIVERIES = {
-			...lossy.DELIVERIES,
-			sendBatch: async (batch: typeof sent) => {
-				sent.push(...batch);
-			},
-		};
+	};
+
+	test("hands over to another one when its time is up", async () => {
+		const home = await world();
+		const one = await hook(home);
+		await one.idle();
+		await write(home.id, 12);
+		await one.due();
+		const { sent, queue: DELIVERIES } = keeping();
+		hurry();
 		await deliver({ ...env, DELIVERIES }, { webhook: one.id });
 		vi.restoreAllMocks();
-		const [message] = sent;
-		expect(message?.body).toEqual({ webhook: one.id });
+		expect(sent).toMatchObject([{ body: { webhook: one.id } }]);
 		expect((await one.ids()).length).toBeLessThan(12);
 		expect(await one.row()).toMatchObject({
 			lease_expires_at: null,
 			next_attempt_at: expect.any(String),
 		});
-		await deliver(env, message?.body);
+		await one.due();
+		await deliver(env, sent[0]?.body);
 		expect(await one.ids()).toEqual(idsOf(await one.feed()));
 	});
 
-	test.each(["is deleted", "is disabled", "belongs to a deleted organization"])(
-		"stops when its webhook %s",
-		async (why) => {
-			const home = await world();
-			const one = await hook(home, Array(60).fill("slow").join(","), {
-				types: ["service_account.*"],
-			});
-			await write(home.id, 60);
-			const working = deliver(env, { webhook: one.id });
-			await eventually(async () => expect((await one.ids()).length).toBeGreaterThan(1));
-			if (why === "is deleted") await home.here("DELETE", one.at);
-			else if (why === "is disabled") await one.patch({ enabled: false });
-			else await home.here("DELETE", "");
-			await working;
-			expect((await one.ids()).length).toBeLessThan(30);
-		},
-	);
+	test.each<[string, (home: Home, one: Hook) => Promise<unknown>]>([
+		["is deleted", (home, one) => home.here("DELETE", one.at)],
+		["is disabled", (_, one) => one.patch({ enabled: false })],
+		["belongs to a deleted organization", (home) => home.here("DELETE", "")],
+	])("stops when its webhook %s", async (_, end) => {
+		const home = await world();
+		const one = await hook(home, "", { types: ["service_account.*"] });
+		await write(home.id, 12);
+		hurry();
+		await deliver({ ...env, ...interrupted(() => end(home, one)) }, { webhook: one.id });
+		vi.restoreAllMocks();
+		const had = await one.ids();
+		expect(had.length).toBeGreaterThan(0);
+		expect(had.length).toBeLessThan(5);
+	});
 
 	test("carries a change of the URL to the next event at once", async () => {
 		const home = await world();
@@ -485,9 +415,7 @@ describe("a worker", () => {
 		const path = `/hooks/${v7()}`;
 		await one.patch({ url: env.RECEIVER_URL + path });
 		await one.idle();
-		const got = await (await fetch(`${env.RECEIVER_URL}/received${path}`)).json<
-			{ headers: Record<string, string> }[]
-		>();
+		const got = await received(path);
 		expect(got.map(({ headers }) => headers["webhook-id"])).toEqual(idsOf(await one.feed()));
 	});
 
@@ -562,7 +490,7 @@ describe("types", () => {
 		await write(home.id, 3, { scope: "PluginJob" });
 		await write(home.id, 2, { scope: "PluginJob", activity: "made" });
 		const few = await readBy();
-		await write(home.id, 2000);
+		await write(home.id, 1100);
 		const many = await readBy();
 		expect(many.found).toBe(few.found);
 		// A page reads at most a thousand events.
@@ -580,7 +508,7 @@ describe("types", () => {
 		const home = await world();
 		const pending = () =>
 			selectPending(db, pendingOf({ organization_id: home.organization_id, selectors: [] }, 0));
-		await write(home.id, 150);
+		await write(home.id, 101);
 		expect(await pending().events).toHaveLength(100);
 		const large = await world();
 		const changes = [
@@ -615,12 +543,12 @@ test("of many events, the last hundred attempts are kept", async () => {
 	const home = await world();
 	const one = await hook(home);
 	await one.idle();
-	await write(home.id, 250);
+	await write(home.id, 110);
 	await one.due();
 	await deliver(env, { webhook: one.id });
 	await one.idle();
 	const kept = await one.deliveries();
 	expect(kept.map(({ event_id }) => event_id)).toEqual(idsOf(await one.feed()).slice(-100));
-	expect(await one.ids()).toHaveLength(250);
+	expect(await one.ids()).toHaveLength(110);
 	expect((await home.here("GET", `${one.at}/deliveries?limit=1`)).body.count).toBe(100);
 });

@@ -14,6 +14,7 @@ import { wrong } from "../../support/errors.ts";
 import { logOfConfig } from "../../support/logs.ts";
 import { systemEvents } from "../../support/system_events.ts";
 import { eventually } from "../../support/time.ts";
+import { interrupted, keeping } from "../../support/webhooks.ts";
 import { cost, db, world } from "../../support/world.ts";
 import { clear, deliver, type Home, home as homeOf, jobsOf, queue, tick } from "./support.ts";
 
@@ -40,15 +41,6 @@ const home = (source = SOURCE, enabled = true) => homeOf(source, enabled);
 
 /** The source of a plugin with a job `go`. */
 const go = (body: string) => `exports.jobs = { async go(_, { storage, config }) { ${body} } }`;
-
-/** A queue that keeps its messages. */
-function keeping() {
-	const sent: object[] = [];
-	const JOBS: Queue = Object.assign(Object.create(env.JOBS), {
-		sendBatch: async (batch: object[]) => sent.push(...batch),
-	});
-	return { sent, JOBS };
-}
 
 const levelOf = (organization: string, plugins_access_level: number) =>
 	db
@@ -430,17 +422,6 @@ describe("a waiting job", () => {
 	});
 });
 
-/** The tests' D1, which calls `between` before the second batch. */
-const interrupted = (between: () => Promise<unknown>) => {
-	let trips = 0;
-	const batch = async (statements: D1PreparedStatement[]) => {
-		trips += 1;
-		if (trips === 2) await between();
-		return env.DB.batch(statements);
-	};
-	return { DB: Object.assign(Object.create(env.DB), { batch }) };
-};
-
 test("a job whose config is deleted permanently while it runs leaves nothing", async () => {
 	const here = await home(go("throw new Error('No.')"));
 	await queue(here, { name: "go" });
@@ -522,7 +503,7 @@ describe("the queue", () => {
 	test("sends another message while jobs wait, so one message is enough for all of them", async () => {
 		const homes = [await home(), await home()];
 		for (const here of homes) await queue(here, {}, 3);
-		const { sent, JOBS } = keeping();
+		const { sent, queue: JOBS } = keeping();
 		do await deliver({ JOBS });
 		while (sent.pop());
 		for (const { logs } of homes)
@@ -772,7 +753,7 @@ describe("the schedule", () => {
 
 	test("sends another message for a job whose message was lost", async () => {
 		await queue(await home());
-		const { sent, JOBS } = keeping();
+		const { sent, queue: JOBS } = keeping();
 		await worker.scheduled(createScheduledController({ cron: "* * * * *" }), { ...env, JOBS });
 		expect(sent).toHaveLength(1);
 	});
