@@ -2,10 +2,8 @@ import { createExecutionContext } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { eq } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
-import api from "../../docs/api.md?raw";
 import { app } from "../../src/app.ts";
 import { personalApiKeys } from "../../src/db/schema/personal_api_keys.ts";
-import { ERROR_CODES } from "../../src/http/codes.ts";
 import { REQUESTS } from "../../src/http/rate_limit.ts";
 import config from "../../wrangler.toml?raw";
 import { eventually, exhaust } from "../support/time.ts";
@@ -33,11 +31,6 @@ describe("every rejection links to its code in the documentation", () => {
 			expect(response.body.code).toBe(code);
 			expect(helpOf(response)).toBe(code);
 		}
-	});
-
-	test("every error code has a section in the documentation", () => {
-		const headings = Array.from(api.matchAll(/^### `(\w+)`$/gm), ([, code]) => code);
-		expect(headings.toSorted()).toEqual(ERROR_CODES.toSorted());
 	});
 });
 

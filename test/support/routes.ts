@@ -23,6 +23,19 @@ const route =
 		...(body && { body }),
 	});
 
+/** The routes that list, create, read, change and delete the objects of a family. */
+const crud = (
+	family: ReturnType<typeof route>,
+	object: string,
+	[create, update]: [create: Route["body"], update: Route["body"]],
+) => [
+	family("GET", "", `${object}:read`),
+	family("POST", "", `${object}:write`, create),
+	family("GET", "/:id", `${object}:read`),
+	family("PATCH", "/:id", `${object}:write`, update),
+	family("DELETE", "/:id", `${object}:write`),
+];
+
 const organizations = route("/api/organizations");
 const domains = route("/api/organizations/:organization_id/domains");
 const scim = route("/api/organizations/:organization_id/domains/:domain_id/scim");
@@ -50,6 +63,9 @@ const appRequests = route("/api/app_requests");
 
 const deviceRequests = route("/api/device_requests");
 
+const NEW = () => ({ name: "New" });
+const RENAMED = () => ({ name: "Renamed" });
+
 /** A code that no device shows. */
 const USER_CODE = { user_code: "BCDF-GHJK" };
 
@@ -67,11 +83,10 @@ const APP_REQUEST = {
 
 /** The routes of API keys, those of the user or of a service account. */
 const keeping = (keys: ReturnType<typeof route>, object: string) => [
-	keys("GET", "", `${object}:read`),
-	keys("POST", "", `${object}:write`, () => ({ label: "New", scopes: [`${object}:read`] })),
-	keys("GET", "/:id", `${object}:read`),
-	keys("PATCH", "/:id", `${object}:write`, () => ({ label: "Renamed" })),
-	keys("DELETE", "/:id", `${object}:write`),
+	...crud(keys, object, [
+		() => ({ label: "New", scopes: [`${object}:read`] }),
+		() => ({ label: "Renamed" }),
+	]),
 	keys("POST", "/:id/roll", `${object}:write`),
 	keys("GET", "/:id/usage", `${object}:read`),
 ];
@@ -83,15 +98,10 @@ const [exportsOfOrganization, exportsOfProject] = [
 
 /** The published routes of batch exports. */
 const exporting = (exports: ReturnType<typeof route>) => [
-	exports("GET", "", "batch_export:read"),
-	exports("POST", "", "batch_export:write", () => ({
-		name: "New",
-		destination: { type: "NoOp", config: {} },
-		interval: "hour",
-	})),
-	exports("GET", "/:id", "batch_export:read"),
-	exports("PATCH", "/:id", "batch_export:write", () => ({ name: "Renamed" })),
-	exports("DELETE", "/:id", "batch_export:write"),
+	...crud(exports, "batch_export", [
+		() => ({ name: "New", destination: { type: "NoOp", config: {} }, interval: "hour" }),
+		RENAMED,
+	]),
 	exports("POST", "/:id/backfill", "batch_export:write"),
 	exports("GET", "/:id/logs", "batch_export:read"),
 	exports("POST", "/:id/pause", "batch_export:write"),
@@ -140,25 +150,14 @@ const configs = route("/api/projects/:project_id/plugin_configs");
  */
 const published: Route[] = [
 	// Organizations
-	organizations("GET", "", "organization:read"),
-	organizations("POST", "", "organization:write", () => ({ name: "New" })),
-	organizations("GET", "/:id", "organization:read"),
-	organizations("PATCH", "/:id", "organization:write", () => ({
-		name: "Renamed",
-	})),
-	organizations("DELETE", "/:id", "organization:write"),
+	...crud(organizations, "organization", [NEW, RENAMED]),
 	// Batch exports
 	...exporting(exportsOfOrganization),
 	// Domains
-	domains("GET", "", "organization:read"),
-	domains("POST", "", "organization:write", () => ({
-		domain: `${crypto.randomUUID()}.example.com`,
-	})),
-	domains("GET", "/:id", "organization:read"),
-	domains("PATCH", "/:id", "organization:write", () => ({
-		saml_entity_id: "entity",
-	})),
-	domains("DELETE", "/:id", "organization:write"),
+	...crud(domains, "organization", [
+		() => ({ domain: `${crypto.randomUUID()}.example.com` }),
+		() => ({ saml_entity_id: "entity" }),
+	]),
 	domains("POST", "/:id/verify", "organization:write"),
 	// Invites
 	invites("GET", "", "organization_member:read"),
@@ -179,27 +178,13 @@ const published: Route[] = [
 	// Plugins by family
 	...["/pipeline_destinations", "/pipeline_frontend_apps"].flatMap((family) => {
 		const plugins = route(`/api/organizations/:organization_id${family}`);
-		return [
-			plugins("GET", "", "plugin:read"),
-			plugins("POST", "", "plugin:write", () => ({ name: "New" })),
-			plugins("GET", "/:id", "plugin:read"),
-			plugins("PATCH", "/:id", "plugin:write", () => ({ name: "Renamed" })),
-			plugins("DELETE", "/:id", "plugin:write"),
-			...alsoPlugins(plugins),
-		];
+		return [...crud(plugins, "plugin", [NEW, RENAMED]), ...alsoPlugins(plugins)];
 	}),
 	// Import apps
 	imports("GET", "", "plugin:read"),
-	imports("POST", "", "plugin:write", () => ({ name: "New" })),
+	imports("POST", "", "plugin:write", NEW),
 	// Plugin configs
-	configs("GET", "", "plugin:read"),
-	configs("POST", "", "plugin:write", ({ destination }) => ({
-		plugin: destination,
-		order: 1,
-	})),
-	configs("GET", "/:id", "plugin:read"),
-	configs("PATCH", "/:id", "plugin:write", () => ({ name: "Renamed" })),
-	configs("DELETE", "/:id", "plugin:write"),
+	...crud(configs, "plugin", [({ destination }) => ({ plugin: destination, order: 1 }), RENAMED]),
 	configs("GET", "/:id/activity", "plugin:read"),
 	configs("GET", "/:id/frontend", "plugin:read"),
 	configs("POST", "/:id/job", "plugin:write", () => ({ job: { type: "go" } })),
@@ -213,43 +198,34 @@ const added: Route[] = [
 	...exporting(exportsOfProject),
 	...[exportsOfOrganization, exportsOfProject].flatMap(alsoExports),
 	imports("GET", "/:id", "plugin:read"),
-	imports("PATCH", "/:id", "plugin:write", () => ({ name: "Renamed" })),
+	imports("PATCH", "/:id", "plugin:write", RENAMED),
 	imports("DELETE", "/:id", "plugin:write"),
 	...alsoPlugins(imports),
 	organizations("GET", "/:organization_id/plugins", "plugin:read"),
 	configs("GET", "/:id/frontend.js", "plugin:read"),
 	organizations("GET", "/:organization_id/activity_log", "activity_log:read"),
-	auditStreams("GET", "", "audit_stream:read"),
-	auditStreams("POST", "", "audit_stream:write", () => ({
-		name: "New",
-		destination: { type: "R2", config: { prefix: "audit" } },
-	})),
-	auditStreams("GET", "/:id", "audit_stream:read"),
-	auditStreams("PATCH", "/:id", "audit_stream:write", () => ({ name: "Renamed" })),
-	auditStreams("DELETE", "/:id", "audit_stream:write"),
+	...crud(auditStreams, "audit_stream", [
+		() => ({ name: "New", destination: { type: "R2", config: { prefix: "audit" } } }),
+		RENAMED,
+	]),
 	auditStreams("POST", "/:id/test", "audit_stream:write"),
 	organizations("GET", "/:organization_id/notifications", "organization:read"),
 	organizations("PATCH", "/:organization_id/notifications", "organization:write", ({ owner }) => ({
 		subscriptions: [{ type: "plugin_job.failed", recipients: [owner.uuid] }],
 	})),
-	webhooks("GET", "", "webhook:read"),
-	webhooks("POST", "", "webhook:write", () => ({ url: "https://192.0.2.1/hook", enabled: false })),
-	webhooks("GET", "/:id", "webhook:read"),
-	webhooks("PATCH", "/:id", "webhook:write", () => ({ description: "Changed" })),
-	webhooks("DELETE", "/:id", "webhook:write"),
+	...crud(webhooks, "webhook", [
+		() => ({ url: "https://192.0.2.1/hook", enabled: false }),
+		() => ({ description: "Changed" }),
+	]),
 	webhooks("POST", "/:id/test", "webhook:write"),
 	webhooks("POST", "/:id/roll", "webhook:write"),
 	webhooks("POST", "/:id/replay", "webhook:write", () => ({ since: "2026-01-01T00:00:00Z" })),
 	webhooks("GET", "/:id/deliveries", "webhook:read"),
 	webhooks("POST", "/:id/deliveries/:delivery_id/replay", "webhook:write"),
 	organizations("GET", "/:organization_id/events", "activity_log:read"),
-	...[projects, route("/api/organizations/:organization_id/projects")].flatMap((projects) => [
-		projects("GET", "", "project:read"),
-		projects("POST", "", "project:write", () => ({ name: "New" })),
-		projects("GET", "/:id", "project:read"),
-		projects("PATCH", "/:id", "project:write", () => ({ name: "Renamed" })),
-		projects("DELETE", "/:id", "project:write"),
-	]),
+	...[projects, route("/api/organizations/:organization_id/projects")].flatMap((projects) =>
+		crud(projects, "project", [NEW, RENAMED]),
+	),
 	projects("GET", "/:project_id/members", "project:read"),
 	projects("POST", "/:project_id/members", "project:write", ({ owner }) => ({
 		user_uuid: owner.uuid,
@@ -293,7 +269,7 @@ const added: Route[] = [
 	},
 	passkeys("POST", "/challenge", "user:write"),
 	passkeys("GET", "/:id", "user:read"),
-	passkeys("PATCH", "/:id", "user:write", () => ({ name: "Renamed" })),
+	passkeys("PATCH", "/:id", "user:write", RENAMED),
 	{ ...passkeys("POST", "/:id/remove", "user:write", () => ({ code: "lost" })), fails: 400 },
 	...keeping(keys, "personal_api_key"),
 	{
@@ -301,14 +277,10 @@ const added: Route[] = [
 		fails: 400,
 	},
 	{ ...appRequests("POST", "/preview", "personal_api_key:write", () => APP_REQUEST), fails: 400 },
-	clients("GET", "", "organization:read"),
-	clients("POST", "", "organization:write", () => ({
-		name: "New",
-		redirect_uris: ["https://notes.example/callback"],
-	})),
-	clients("GET", "/:id", "organization:read"),
-	clients("PATCH", "/:id", "organization:write", () => ({ name: "Renamed" })),
-	clients("DELETE", "/:id", "organization:write"),
+	...crud(clients, "organization", [
+		() => ({ name: "New", redirect_uris: ["https://notes.example/callback"] }),
+		RENAMED,
+	]),
 	{
 		...deviceRequests("POST", "", "personal_api_key:write", () => ({ ...USER_CODE, ...SCOPES })),
 		fails: 400,
@@ -319,30 +291,20 @@ const added: Route[] = [
 	})),
 	grants("GET", "", "organization_member:read"),
 	grants("DELETE", "/:id", "organization_member:write"),
-	accounts("GET", "", "organization_member:read"),
-	accounts("POST", "", "organization_member:write", ({ project }) => ({
-		name: "New",
-		level: 8,
-		projects: [project],
-	})),
-	accounts("GET", "/:id", "organization_member:read"),
-	accounts("PATCH", "/:id", "organization_member:write", ({ project }) => ({
-		name: "Renamed",
-		level: 8,
-		projects: [project],
-	})),
-	accounts("DELETE", "/:id", "organization_member:write"),
+	...crud(accounts, "organization_member", [
+		({ project }) => ({ name: "New", level: 8, projects: [project] }),
+		({ project }) => ({ name: "Renamed", level: 8, projects: [project] }),
+	]),
 	...keeping(accountKeys, "organization_member"),
-	trustedIssuers("GET", "", "organization_member:read"),
-	trustedIssuers("POST", "", "organization_member:write", () => ({
-		name: "New",
-		issuer: "https://127.0.0.1:9",
-		subject: "repo:owner/repository:*",
-		scopes: ["organization_member:read"],
-	})),
-	trustedIssuers("GET", "/:id", "organization_member:read"),
-	trustedIssuers("PATCH", "/:id", "organization_member:write", () => ({ name: "Renamed" })),
-	trustedIssuers("DELETE", "/:id", "organization_member:write"),
+	...crud(trustedIssuers, "organization_member", [
+		() => ({
+			name: "New",
+			issuer: "https://127.0.0.1:9",
+			subject: "repo:owner/repository:*",
+			scopes: ["organization_member:read"],
+		}),
+		RENAMED,
+	]),
 	scim("GET", "/tokens", "organization:read"),
 	// Only verified domains get one.
 	{ ...scim("POST", "/tokens", "organization:write"), fails: 400 },
