@@ -159,15 +159,6 @@ describe("services that are compared", () => {
 		expect(dollarsOf("Webhook delivery").tenantry).toBeGreaterThan(1);
 	});
 
-	test("what is counted around this service is what it reports itself", async () => {
-		for (const operation of OPERATIONS) {
-			const { spent, timing } = await count(serviceOf("tenantry"), operation);
-			expect(timing).toBe(
-				`d1_trips;desc="${spent?.trips}", d1_rows_read;desc="${spent?.read}", d1_rows_written;desc="${spent?.written}", kv_reads;desc="${spent?.kv}"`,
-			);
-		}
-	});
-
 	test("scale.md says what a request costs in rows, within a tenth", async () => {
 		const rows = async (operation: (typeof OPERATIONS)[number]) =>
 			(await count(serviceOf("tenantry"), operation)).spent ?? { read: 0, written: 0 };

@@ -1,9 +1,8 @@
 import { chmodSync, statSync, writeFileSync } from "node:fs";
-import { createServer } from "node:http";
 import stringWidth from "string-width";
 import { beforeAll, describe, expect, inject, test } from "vitest";
-import { freePort, listen } from "../../../test/support/peers.ts";
-import { begin, home, tenantry, value, withKey } from "./program.ts";
+import { freePort } from "../../../test/support/peers.ts";
+import { begin, home, proxy, tenantry, value, withKey } from "./program.ts";
 
 const name = () => crypto.randomUUID();
 
@@ -107,27 +106,6 @@ describe("objects", () => {
 	});
 });
 
-/** A server between the command line and the service, which changes requests or responses. */
-async function between({
-	url = (text: string) => text,
-	text = (answer: string) => answer,
-}: {
-	url?: (url: string) => string;
-	text?: (text: string) => string;
-}) {
-	const asked: string[] = [];
-	const server = createServer(async (request, response) => {
-		asked.push(request.url ?? "");
-		const answer = await fetch(inject("url") + url(request.url ?? ""), {
-			headers: { authorization: request.headers.authorization ?? "" },
-		});
-		response.writeHead(answer.status, { "content-type": "application/json" });
-		response.end(text(await answer.text()));
-	});
-	const environment = { ...withKey(), TENANTRY_URL: `http://127.0.0.1:${await listen(server)}` };
-	return { asked, environment, close: () => server.close() };
-}
-
 describe("lists", () => {
 	let own: string[];
 	const names = ["Ascii", "日本語のプロジェクト", "👩‍👩‍👧 family", "e\u0301galite\u0301"];
@@ -152,13 +130,12 @@ describe("lists", () => {
 	});
 
 	test("don't send control characters of names to the terminal", async () => {
-		const { environment, close } = await between({
-			text: (text) => text.replaceAll("Ascii", "\\u001b[31mred\\u0007\\u009b\\u202e"),
-		});
+		const body = (text: string) => text.replaceAll("Ascii", "\\u001b[31mred\\u0007\\u009b\\u202e");
+		const TENANTRY_URL = await proxy(() => undefined, { body });
+		const environment = { ...withKey(), TENANTRY_URL };
 		expect((await tenantry(own, { environment })).out).toContain("  �[31mred���  ");
 		const { out } = await tenantry([...own, "--json"], { environment });
 		expect(out).toContain('"\\u001b[31mred\\u0007\\u009b');
-		close();
 	});
 
 	test.each([40, 60, 100])("fit into a terminal of %i columns", async (width) => {
@@ -194,11 +171,12 @@ describe("lists", () => {
 	});
 
 	test("may have more than one page of the API", async () => {
-		const { asked, environment, close } = await between({
-			url: (url) => url.replace("limit=1000", "limit=2"),
+		const asked: string[] = [];
+		const TENANTRY_URL = await proxy((path) => void asked.push(path), {
+			path: (path) => path.replace("limit=1000", "limit=2"),
 		});
+		const environment = { ...withKey(), TENANTRY_URL };
 		const { out } = await tenantry([...own, "--all", "--json"], { environment });
-		close();
 		expect(out.trimEnd().split("\n")).toHaveLength(names.length + 1);
 		expect(asked).toHaveLength(3);
 	});
@@ -278,26 +256,6 @@ describe("login", () => {
 		const input = "tnt_wrong";
 		expect(await tenantry(words(), { input, environment })).toMatchObject({ code: 1, out: "" });
 		expect(statSync(path, { throwIfNoEntry: false })).toBeUndefined();
-	});
-
-	test("asks at a terminal without showing the key", async () => {
-		const { printed, says, type, ended } = begin(["login", "--key"], { width: 80, environment });
-		await says(/URL of the service/);
-		type(`${inject("url")}\n`);
-		await says(/API key/);
-		type(`${inject("key")}\n`);
-		expect(await ended).toBe(0);
-		expect(printed.out).toContain("as owner@example.com");
-		expect(printed.out).not.toContain(inject("key"));
-		expect(await tenantry(["logout"], { environment })).toMatchObject({ code: 0 });
-	});
-
-	test("ends with 130 on Ctrl-C", async () => {
-		const words = ["login", "--key", "--url", inject("url")];
-		const { says, type, ended } = begin(words, { width: 80, environment });
-		await says(/API key/);
-		type("\u0003");
-		expect(await ended).toBe(130);
 	});
 
 	test("needs a terminal or --key-stdin for a key", async () => {

@@ -12,13 +12,12 @@ import {
 } from "node:fs";
 import { createServer } from "node:http";
 import { dirname } from "node:path";
-import { text } from "node:stream/consumers";
-import { describe, expect, inject, onTestFinished, test, vi } from "vitest";
+import { describe, expect, inject, test, vi } from "vitest";
 import * as z from "zod";
 import { freePort, listen } from "../../../test/support/peers.ts";
 import { type AppRequest, Tenantry } from "../../client/src/index.ts";
 import { start } from "./process.ts";
-import { begin, home, tenantry } from "./program.ts";
+import { begin, home, proxy, tenantry } from "./program.ts";
 
 const PATIENT = { timeout: 60_000, interval: 50 };
 
@@ -86,35 +85,6 @@ async function logIn({ environment, page }: Computer, words: string[] = []) {
 	const { redirect_url } = await allow(await page());
 	const shown = await (await fetch(redirect_url)).text();
 	return { code: await ended, shown, ...printed };
-}
-
-/**
- * Starts a proxy of the service. `meddle` gets the path of each response, and returns the status that
- * it has instead; 0 for none.
- */
-async function proxy(meddle: (path: string) => number | undefined | Promise<number | undefined>) {
-	const server = createServer(async (request, response) => {
-		const { method = "", url: path = "", headers } = request;
-		const { authorization, "content-type": type } = headers;
-		const body = method === "POST" ? { body: await text(request) } : {};
-		const received = await fetch(inject("url") + path, {
-			method,
-			headers: { ...(authorization && { authorization }), ...(type && { "content-type": type }) },
-			...body,
-		});
-		const sent = (await received.text()).replaceAll(inject("url"), url);
-		const status = await meddle(path);
-		if (status === 0) request.socket.destroy();
-		else if (status === undefined)
-			response.writeHead(received.status, { "content-type": "application/json" }).end(sent);
-		else response.writeHead(status).end("Away.");
-	});
-	const url = `http://127.0.0.1:${await listen(server)}`;
-	onTestFinished(() => {
-		server.close();
-		server.closeAllConnections();
-	});
-	return url;
 }
 
 /** Logs in, and then has the login go through a proxy. Returns its environment. */

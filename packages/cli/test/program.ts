@@ -1,9 +1,12 @@
 /** Runs the command line within the process of the test. */
 import { mkdtempSync, rmSync } from "node:fs";
+import { createServer } from "node:http";
 import { tmpdir } from "node:os";
 import { PassThrough, Writable } from "node:stream";
+import { text } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterAll, inject } from "vitest";
+import { afterAll, inject, onTestFinished } from "vitest";
+import { listen } from "../../../test/support/peers.ts";
 import { tenantry as run } from "../src/tenantry.ts";
 
 /** The folder in which logins are saved. */
@@ -73,4 +76,39 @@ export async function value(words: string[], input?: string) {
 	const { code, out, err } = await tenantry([...words, "--json"], input ? { input } : {});
 	if (code !== 0) throw new Error(`${words.join(" ")} ended with ${code}: ${err}`);
 	return JSON.parse(out);
+}
+
+type Status = number | undefined;
+
+/**
+ * Starts a proxy of the service, until the test ends.
+ * @param meddle gets the path of each response, and returns the status that it has instead; 0 for none
+ * @param change what requests and responses become on their way
+ */
+export async function proxy(
+	meddle: (path: string) => Status | Promise<Status>,
+	change: { path?: (path: string) => string; body?: (body: string) => string } = {},
+) {
+	const { path: toPath = String, body: toBody = String } = change;
+	const server = createServer(async (request, response) => {
+		const { method = "", url: path = "", headers } = request;
+		const { authorization, "content-type": type } = headers;
+		const received = await fetch(inject("url") + toPath(path), {
+			method,
+			headers: { ...(authorization && { authorization }), ...(type && { "content-type": type }) },
+			...(method === "POST" && { body: await text(request) }),
+		});
+		const sent = toBody(await received.text()).replaceAll(inject("url"), url);
+		const status = await meddle(path);
+		if (status === 0) request.socket.destroy();
+		else if (status === undefined)
+			response.writeHead(received.status, { "content-type": "application/json" }).end(sent);
+		else response.writeHead(status).end("Away.");
+	});
+	const url = `http://127.0.0.1:${await listen(server)}`;
+	onTestFinished(() => {
+		server.close();
+		server.closeAllConnections();
+	});
+	return url;
 }
