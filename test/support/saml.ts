@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { constants, createHash, createPublicKey, createSign } from "node:crypto";
+import { constants, createHash, createSign } from "node:crypto";
 import { mkdtempSync, readFileSync } from "node:fs";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { tmpdir } from "node:os";
@@ -70,7 +70,7 @@ const RSA_SHA256 = "http://www.w3.org/2001/04/xmldsig-more#rsa-sha256";
 const hashIn = (algorithm: string) => /sha\d+/.exec(algorithm)?.[0] ?? "";
 
 /** Signs with any RSA algorithm and hash. */
-function signXml(
+export function signXml(
 	{ xml, element, signatureAlgorithm = RSA_SHA256, digestAlgorithm = SHA256 }: Signing,
 	privateKey: string,
 ) {
@@ -114,10 +114,9 @@ async function jsonOf(request: IncomingMessage) {
 
 /**
  * A SAML provider.
- * - `GET /certificate/<name>` and `/public_key/<name>` respond with those of a pair.
+ * - `GET /certificate/<name>` responds with that of a pair.
  * - `GET /sso/<who>` is the URL that sign-ins start with. `who` is in Base64URL the JSON of samlp's
  *   options, with the name of the pair in `by`, and of the user.
- * - `POST /response` responds with the XML of samlp's response, for the same JSON.
  * - `POST /sign` signs XML.
  */
 export async function samlProviders() {
@@ -135,14 +134,8 @@ export async function samlProviders() {
 		const url = new URL(request.url ?? "", "http://provider");
 		const [, kind, name = ""] = url.pathname.split("/");
 		switch (kind) {
-			case "public_key":
-				return response.end(
-					createPublicKey((await pairOf(name)).key).export({ type: "spki", format: "pem" }),
-				);
 			case "certificate":
 				return response.end((await pairOf(name)).cert);
-			case "response":
-				return response.end(await responseOf(await jsonOf(request)));
 			case "sign": {
 				const signing = (await jsonOf(request)) as Signing;
 				return response.end(signXml(signing, (await pairOf(signing.by)).key));

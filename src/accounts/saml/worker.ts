@@ -1,18 +1,16 @@
 import { WorkerEntrypoint } from "cloudflare:workers";
 import { SAML } from "@node-saml/node-saml";
-import { certificatesIn } from "../domains/certificates.ts";
-import { type Parties, readAssertion } from "./assertion.ts";
-import { toClaims } from "./claims.ts";
+import type { Parties } from "./assertion.ts";
 import { ResponseError } from "./problem.ts";
 import { readProvider } from "./provider.ts";
-import { readResponse } from "./response.ts";
+import { verify } from "./verify.ts";
 
 export type { Parties };
 
 type Rejected = { rejected: Pick<ResponseError, "code" | "message"> };
 
 /** What a verified response says, or why it is rejected. */
-export type Verdict = Awaited<ReturnType<typeof check>> | Rejected;
+export type Verdict = ({ rejected: null } & Awaited<ReturnType<typeof verify>>) | Rejected;
 
 /** What the metadata of a provider says, or why it is rejected. */
 export type Provider = ({ rejected: null } & Awaited<ReturnType<typeof readProvider>>) | Rejected;
@@ -41,16 +39,6 @@ const saml = (parties: Parties, id: string) =>
 		generateUniqueId: () => id,
 	});
 
-async function check(parties: Parties, response: string) {
-	const certificates = certificatesIn(parties.saml_x509_cert);
-	if (certificates.length === 0)
-		throw new ResponseError("saml_x509_cert can't be read. Enter it again.", "not_configured");
-	const { envelope, assertion } = await readResponse(response, certificates);
-	const read = readAssertion(assertion, envelope, parties, Date.now());
-	const { id, expires, in_response_to } = read;
-	return { rejected: null, id, expires, in_response_to, ...toClaims(read) };
-}
-
 /** Speaks SAML for all domains, so it must not store anything from a call. */
 export default class Saml extends WorkerEntrypoint {
 	/** Returns the metadata of the service for a domain's provider (saml-metadata 2.4.4). */
@@ -68,7 +56,7 @@ export default class Saml extends WorkerEntrypoint {
 
 	/** @param response the form field `SAMLResponse` */
 	verify(parties: Parties, response: string): Promise<Verdict> {
-		return orRejected(() => check(parties, response));
+		return orRejected(async () => ({ rejected: null, ...(await verify(parties, response)) }));
 	}
 
 	/** Returns the fields of a domain that the metadata of its provider has. */

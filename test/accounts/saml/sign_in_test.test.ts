@@ -3,15 +3,8 @@ import { expect, test } from "vitest";
 import { identities } from "../../../src/db/schema/identities.ts";
 import { users } from "../../../src/db/schema/users.ts";
 import { db } from "../../support/world.ts";
-import {
-	type Connected,
-	connected,
-	getPage,
-	PERSISTENT,
-	post,
-	start,
-	throughSamlp,
-} from "./support.ts";
+import { PERSISTENT } from "./responses.ts";
+import { type Connected, connected, getPage, post, start, throughSamlp } from "./support.ts";
 
 const linksOf = ({ owner }: Connected) =>
 	db.select().from(identities).where(eq(identities.user_id, owner.id));

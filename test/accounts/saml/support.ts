@@ -5,6 +5,7 @@ import { expect } from "vitest";
 import { domains } from "../../../src/db/schema/domains.ts";
 import type { Signing } from "../../support/saml.ts";
 import { call, db, world } from "../../support/world.ts";
+import { ada, after, type Changes, ISSUER, PERSISTENT, signedBy } from "./responses.ts";
 
 async function send(path: string, body?: unknown) {
 	const init = body === undefined ? {} : { method: "POST", body: JSON.stringify(body) };
@@ -17,11 +18,7 @@ async function send(path: string, body?: unknown) {
 /** Returns the certificate of one of the provider's pairs of keys. */
 export const certificateOf = (pair: string) => send(`/certificate/${pair}`);
 
-export const sign = (signing: Signing) => send("/sign", signing);
-
-export const ISSUER = "https://provider.test";
-
-export const after = (seconds: number) => new Date(Date.now() + seconds * 1000).toISOString();
+const sign = (signing: Signing) => send("/sign", signing);
 
 type Row = Partial<typeof domains.$inferInsert>;
 
@@ -47,57 +44,6 @@ export async function connected(row: Row = {}) {
 }
 
 export type Connected = Awaited<ReturnType<typeof connected>>;
-
-/** The parts of a response that tests change. */
-const partsOf = ({ entity_id, acs_url, domain }: Connected, request: string) => ({
-	id: `_${v7()}`,
-	assertion_id: `_${v7()}`,
-	issuer: ISSUER,
-	response_issuer: ISSUER,
-	destination: acs_url,
-	in_response_to: request,
-	confirmed_request: request,
-	status: "urn:oasis:names:tc:SAML:2.0:status:Success",
-	issued: after(0),
-	not_before: after(-5),
-	not_on_or_after: after(300),
-	confirmed_until: after(300),
-	recipient: acs_url,
-	method: "urn:oasis:names:tc:SAML:2.0:cm:bearer",
-	audience: `<saml:AudienceRestriction><saml:Audience>${entity_id}</saml:Audience></saml:AudienceRestriction>`,
-	format: "urn:oasis:names:tc:SAML:2.0:nameid-format:persistent",
-	name_id: v7(),
-	context: "urn:oasis:names:tc:SAML:2.0:ac:classes:PasswordProtectedTransport",
-	session_until: after(3600),
-	email: `ada@${domain}`,
-	attributes: "",
-});
-
-export type Parts = ReturnType<typeof partsOf>;
-
-/** Returns an attribute, or nothing if the value is empty. */
-const attribute = (name: string, value: string) => (value === "" ? "" : ` ${name}="${value}"`);
-
-/** Returns the XML of an assertion, which isn't signed. */
-const assertionOf = (parts: Parts) =>
-	[
-		`<saml:Assertion xmlns:saml="urn:oasis:names:tc:SAML:2.0:assertion" Version="2.0" ID="${parts.assertion_id}" IssueInstant="${parts.issued}">`,
-		`<saml:Issuer>${parts.issuer}</saml:Issuer>`,
-		`<saml:Subject><saml:NameID Format="${parts.format}">${parts.name_id}</saml:NameID>`,
-		`<saml:SubjectConfirmation Method="${parts.method}"><saml:SubjectConfirmationData${attribute("Recipient", parts.recipient)}${attribute("NotOnOrAfter", parts.confirmed_until)}${attribute("InResponseTo", parts.confirmed_request)}/></saml:SubjectConfirmation></saml:Subject>`,
-		`<saml:Conditions NotBefore="${parts.not_before}" NotOnOrAfter="${parts.not_on_or_after}">${parts.audience}</saml:Conditions>`,
-		`<saml:AuthnStatement AuthnInstant="${parts.issued}" SessionNotOnOrAfter="${parts.session_until}"><saml:AuthnContext><saml:AuthnContextClassRef>${parts.context}</saml:AuthnContextClassRef></saml:AuthnContext></saml:AuthnStatement>`,
-		`<saml:AttributeStatement><saml:Attribute Name="email"><saml:AttributeValue>${parts.email}</saml:AttributeValue></saml:Attribute>${parts.attributes}</saml:AttributeStatement></saml:Assertion>`,
-	].join("");
-
-/** Returns the XML of a response, which isn't signed. */
-const responseOf = (parts: Parts) =>
-	[
-		`<samlp:Response xmlns:samlp="urn:oasis:names:tc:SAML:2.0:protocol" xmlns:saml="urn:oasis:names:tc:SAML:2.0:assertion" ID="${parts.id}" Version="2.0" IssueInstant="${parts.issued}"${attribute("Destination", parts.destination)}${attribute("InResponseTo", parts.in_response_to)}>`,
-		`<saml:Issuer>${parts.response_issuer}</saml:Issuer>`,
-		`<samlp:Status><samlp:StatusCode Value="${parts.status}"/></samlp:Status>`,
-		`${assertionOf(parts)}</samlp:Response>`,
-	].join("");
 
 type Options = { env?: Partial<Env>; headers?: Record<string, string> };
 
@@ -141,21 +87,9 @@ export const post = (
 		},
 	});
 
-export type Changes = {
-	change?: Partial<Parts>;
-	signing?: Partial<Signing>;
-	/** Changes the response before and after it is signed. */
-	before?: (xml: string) => string;
-	after?: (xml: string) => string;
-};
-
 /** Returns the signed response to a request. */
-export async function signed(home: Connected, request: string, changes: Changes = {}) {
-	const { change, signing, before = String, after = String } = changes;
-	const parts = { ...partsOf(home, request), ...change };
-	const xml = before(responseOf(parts));
-	return after(await sign({ xml, by: "one", element: "Assertion", ...signing }));
-}
+export const signed = (home: Connected, request: string, changes: Changes = {}) =>
+	signedBy(sign, home, request, changes);
 
 /** Signs in: starts, gets the provider's response, and follows it with the cookie. */
 export async function signIn(home: Connected, changes: Changes = {}) {
@@ -188,15 +122,6 @@ const fieldIn = (page: string, name: string) =>
 const samlpUrl = (user: object, options: object, by: string) =>
 	`${env.SAML_PROVIDER_URL}/sso/${Buffer.from(JSON.stringify({ user, options, by })).toString("base64url")}`;
 
-const ada = (email: string) => ({
-	id: "ada-7",
-	emails: [{ value: email }],
-	displayName: "Ada Lovelace",
-	name: { givenName: "Ada", familyName: "Lovelace" },
-});
-
-export const PERSISTENT = "urn:oasis:names:tc:SAML:2.0:nameid-format:persistent";
-
 type AtSamlp = {
 	email?: string;
 	/** The name of the pair of keys that signs. */
@@ -222,5 +147,3 @@ export async function throughSamlp(home: Connected, options: object = {}, how: A
 	const relayState = relays ? fieldIn(page, "RelayState") : "";
 	return follow(await post(home, xml, { relayState }), how.cookie ?? cookie);
 }
-
-export { send };
