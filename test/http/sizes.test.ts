@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { organizationId } from "../../src/db/organization_ids.ts";
 import { plugins } from "../../src/db/schema/plugins.ts";
-import { CERTIFICATES } from "../support/domains.ts";
+import { CERTIFICATE } from "../support/certificate.ts";
 import { wrong } from "../support/errors.ts";
 import { db, world } from "../support/world.ts";
 import { bytesOf, KIB, textOf } from "./sizes.ts";
@@ -29,7 +29,7 @@ const capabilitiesOf = (bytes: number) => {
 };
 
 /** A certificate with text around it. */
-const certificateOf = (bytes: number) => `${CERTIFICATES[0]}\n`.padEnd(bytes, "x");
+const certificateOf = (bytes: number) => `${CERTIFICATE}\n`.padEnd(bytes, "x");
 
 describe("the size of a text is limited in bytes, and that of JSON as it is written", () => {
 	/** A path, a field, its maximum, and a value of a given size. */

@@ -13,11 +13,16 @@ const execute = promisify(execFile);
 /** A key and its certificate, in PEM. */
 export type Pair = { key: string; cert: string };
 
-/** Creates an RSA key with a certificate that nobody else signed, as SAML providers have. */
-export async function newPair(): Promise<Pair> {
+/** The algorithms of openssl for keys. */
+const KEYS = { rsa: "rsa:2048", elliptic: "ec -pkeyopt ec_paramgen_curve:prime256v1" };
+
+/**
+ * Creates a key with a certificate that nobody else signed, as SAML providers have. Theirs are of
+ * RSA.
+ */
+export async function newPair(kind: keyof typeof KEYS = "rsa"): Promise<Pair> {
 	const cwd = mkdtempSync(`${tmpdir()}/tenantry-saml-`);
-	const words =
-		"req -x509 -newkey rsa:2048 -nodes -days 30 -subj /CN=provider -keyout key.pem -out cert.pem";
+	const words = `req -x509 -newkey ${KEYS[kind]} -nodes -days 30 -subj /CN=provider -keyout key.pem -out cert.pem`;
 	await execute("openssl", words.split(" "), { cwd });
 	const read = (name: string) => readFileSync(`${cwd}/${name}`, "utf8");
 	return { key: read("key.pem"), cert: read("cert.pem") };

@@ -27,6 +27,7 @@ import { audienceOf } from "../oauth/issuer.ts";
 import { respond } from "../oauth/respond.ts";
 import { ACCESS_TOKEN_TYPE, SUBJECT_TOKEN_TYPES } from "../oauth/token_types.ts";
 import { isKeyOf, RULES } from "./rows.ts";
+import { keyFinder } from "./signing_keys.ts";
 import { verify } from "./verify.ts";
 
 const KEY_MS = 15 * MINUTE_MS;
@@ -104,7 +105,8 @@ export const exchange = (c: Context<App>, form: Form) =>
 				c,
 				new OauthError("invalid_client", "The client_id isn't that of a trusted issuer."),
 			);
-		const subject = await verify(c.env, trust, token).catch(async (error) => {
+		const findKey = keyFinder(c.env, trust.issuer);
+		const subject = await verify(findKey, trust, token).catch(async (error) => {
 			throw error instanceof OauthError ? await countFailure(c, error) : error;
 		});
 		// After the check, so that nobody else can use up the limit.

@@ -1,8 +1,8 @@
-import { decodeJwt, errors, type JWTPayload, jwtVerify } from "jose";
+import { decodeJwt, errors, type JWTPayload, type JWTVerifyGetKey, jwtVerify } from "jose";
 import type { trustedIssuers } from "../../db/schema/trusted_issuers.ts";
 import { CLOCK_TOLERANCE_MS } from "../../lib/durations.ts";
 import { OauthError } from "../oauth/errors.ts";
-import { IssuerError, keyFinder } from "./signing_keys.ts";
+import { IssuerError } from "./signing_keys.ts";
 import { matches } from "./subject.ts";
 
 /** Asymmetric only: with any other, whoever knows the public key could sign. */
@@ -66,17 +66,22 @@ function checkClaims({ audience, subject, claims }: Trust, payload: JWTPayload) 
 
 /**
  * Verifies the token of an issuer (docs/oauth.md#what-is-checked).
+ * @param findKey returns the key of the issuer that a token names
  * @returns its subject
  * @throws OauthError that says which check failed
  */
-export async function verify(env: Env, trust: Trust, token: string): Promise<string> {
+export async function verify(
+	findKey: JWTVerifyGetKey,
+	trust: Trust,
+	token: string,
+): Promise<string> {
 	const decode = async () => decodeJwt(token);
 	const { iss } = await decode().catch((error) => {
 		throw toOauthError(error);
 	});
 	// Before the keys are fetched. The signature then proves it.
 	if (iss !== trust.issuer) throw rejected(`is of another issuer: iss is ${quoted(iss)}.`);
-	const { payload } = await jwtVerify(token, keyFinder(env, trust.issuer), {
+	const { payload } = await jwtVerify(token, findKey, {
 		algorithms: ALGORITHMS,
 		requiredClaims: ["exp", "sub"],
 		maxTokenAge: MAX_AGE_SECONDS,

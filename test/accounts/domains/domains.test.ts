@@ -1,7 +1,6 @@
 import { env } from "cloudflare:workers";
 import { eq } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
-import { organizationId } from "../../../src/db/organization_ids.ts";
 import { domains } from "../../../src/db/schema/domains.ts";
 import {
 	CHALLENGE,
@@ -13,222 +12,126 @@ import {
 } from "../../support/domains.ts";
 import { wrong } from "../../support/errors.ts";
 import { withoutPatience } from "../../support/time.ts";
-import { call, cost, db, join, racing, times, world } from "../../support/world.ts";
+import { call, cost, db, join, racing, world } from "../../support/world.ts";
 
-test("a domain that an admin adds has a challenge and is not verified", async () => {
+type Home = Awaited<ReturnType<typeof world>>;
+
+const invalid = (attr: string) => ({ status: 400, body: { code: "invalid_input", attr } });
+const taken = wrong("unique", "domain with this domain already exists.", "domain");
+
+const add = ({ here }: Pick<Home, "here">, domain: string, env: Partial<Env> = {}) =>
+	here("POST", "/domains", { body: { domain }, env });
+
+test("a domain that an admin adds has a challenge and is not verified; each change is logged", async () => {
 	const { here } = await world();
 	const domain = name();
-	const { status, body } = await here("POST", "/domains/", {
-		body: {
-			domain,
-			jit_provisioning_enabled: true,
-			sso_enforcement: "nonsense",
-		},
-	});
+	const ignored = { jit_provisioning_enabled: true, sso_enforcement: "nonsense" };
+	const { status, body } = await here("POST", "/domains/", { body: { domain, ...ignored } });
 	expect(status).toBe(201);
+	const { id } = body;
 	expect(body).toEqual({
-		id: expect.any(String),
-		domain,
-		is_verified: false,
-		verified_at: null,
+		...{ id: expect.any(String), domain, is_verified: false, verified_at: null },
 		verification_challenge: expect.stringMatching(/^[\w-]{43}$/),
-		jit_provisioning_enabled: false,
-		sso_enforcement: "",
-		has_saml: false,
-		saml_entity_id: null,
-		saml_acs_url: null,
-		saml_x509_cert: null,
-		saml_idp_initiated: false,
-		jit_provisioning_level: 1,
-		has_oidc: false,
-		oidc_issuer: null,
-		oidc_client_id: null,
-		oidc_client_secret: null,
-		break_glass: [],
+		...{ jit_provisioning_enabled: false, jit_provisioning_level: 1, sso_enforcement: "" },
+		...{ has_saml: false, saml_entity_id: null, saml_acs_url: null, saml_x509_cert: null },
+		...{ saml_idp_initiated: false, has_oidc: false, oidc_issuer: null },
+		...{ oidc_client_id: null, oidc_client_secret: null, break_glass: [] },
 	});
-	expect((await here("GET", `/domains/${body.id}/`)).body).toEqual(body);
-	expect((await here("GET", "/domains/")).body).toMatchObject({
-		count: 1,
-		results: [body],
-	});
+	expect((await here("GET", `/domains/${id}/`)).body).toEqual(body);
+	expect((await here("GET", "/domains/")).body).toMatchObject({ count: 1, results: [body] });
+	await here("PATCH", `/domains/${id}`, { body: { saml_entity_id: "e" } });
+	await here("DELETE", `/domains/${id}`);
+	expect((await here("GET", "/activity_log?scope=Domain")).body.results).toMatchObject(
+		["deleted", "updated", "created"].map((activity) => ({ activity, detail: { name: domain } })),
+	);
 });
 
-test.each([
-	["example.com"],
-	["a.b.example.co.uk"],
-	["x1.example"],
-	["xn--bcher-kva.example"],
-	["xn--e1afmkfd.xn--p1ai"],
-	["q.xn--vermgensberatung-pwb"],
-	[`${"a".repeat(63)}.example.com`],
-	["EXAMPLE.net", "example.net"],
-	[" example.org. ", "example.org"],
-	["Q.XN--P1AI.", "q.xn--p1ai"],
-])("%j is accepted as a domain, and in addresses", async (given, domain = given) => {
+test("a name is in lower case and without a dot at its end, as in addresses", async () => {
 	const { here } = await world();
-	expect(await here("POST", "/domains", { body: { domain: given } })).toMatchObject({
-		status: 201,
-		body: { domain },
-	});
-	const again = await (await world()).here("POST", "/domains", { body: { domain: given } });
-	expect(again.body.code).toBe("unique");
+	const domain = name();
+	const given = ` ${domain.toUpperCase()}. `;
+	expect((await add({ here }, given)).body.domain).toBe(domain);
+	expect((await add(await world(), given)).body.code).toBe("unique");
 	const target_email = `anna@${given.trimStart()}`;
-	expect(await here("POST", "/invites", { body: { target_email } })).toMatchObject({
-		status: 201,
-		body: { target_email: `anna@${domain}` },
-	});
+	const invite = await here("POST", "/invites", { body: { target_email } });
+	expect(invite.body.target_email).toBe(`anna@${domain}`);
 	const found = await here("GET", `/members?email=${encodeURIComponent(target_email)}`);
 	expect(found.status).toBe(200);
-});
-
-test.each([
-	"example",
-	"example.c",
-	"exa_mple.com",
-	"-a.example.com",
-	"a-.example.com",
-	"a..example.com",
-	".example.com",
-	"example.com..",
-	"example.123",
-	"example.p1ai",
-	"example.xn--",
-	"пример.рф",
-	"example。com",
-	"https://example.com",
-	"a b.com",
-	"bücher.example",
-	"co.uk",
-	"github.io",
-	`${"a".repeat(64)}.com`,
-	"xn--.xn--",
-])("%j is rejected as a domain", async (domain) => {
-	const { here } = await world();
-	expect(await here("POST", "/domains", { body: { domain } })).toMatchObject(
+	expect(await add({ here }, "co.uk")).toMatchObject(
 		wrong("invalid_input", "Please enter a valid domain or subdomain name.", "domain"),
 	);
 });
 
-test("the name is required, and lengths are limited", async () => {
-	const { here } = await world();
-	expect(await here("POST", "/domains", { body: {} })).toMatchObject(
-		wrong("required", "This field is required.", "domain"),
-	);
-	expect((await here("POST", "/domains", { body: { domain: " " } })).body).toMatchObject({
-		code: "blank",
-		attr: "domain",
-	});
-	const long = `${"a.".repeat(70)}example.com`;
-	expect((await here("POST", "/domains", { body: { domain: long } })).body).toMatchObject({
-		code: "max_length",
-		attr: "domain",
-	});
-	expect(
-		(
-			await here("POST", "/domains", {
-				body: { domain: name(), saml_entity_id: "x".repeat(513) },
-			})
-		).body,
-	).toMatchObject({ code: "max_length", attr: "saml_entity_id" });
-});
-
-test("a domain belongs to one organization only, even if 20 requests race", async () => {
-	const [one, two] = [await world(), await world()];
+test("a domain belongs to one organization only, even if requests race", async () => {
+	const tenants = [await world(), await world()] as const;
 	const domain = name();
-	const responses = await Promise.all(
-		Array.from({ length: 20 }, (_, i) =>
-			(i % 2 ? one : two).here("POST", "/domains", { body: { domain } }),
-		),
+	const added = await Promise.all(
+		Array.from({ length: 10 }, (_, i) => add(tenants[i % 2 ? 1 : 0], domain)),
 	);
-	expect(responses.filter(({ status }) => status === 201)).toHaveLength(1);
-	for (const answer of responses)
-		if (answer.status !== 201)
-			expect(answer).toMatchObject(
-				wrong("unique", "domain with this domain already exists.", "domain"),
-			);
-	const counts = [await one.here("GET", "/domains"), await two.here("GET", "/domains")].map(
-		({ body }) => body.count,
-	);
-	expect(counts.toSorted()).toEqual([0, 1]);
+	const rejected = added.filter(({ status }) => status !== 201);
+	expect(rejected).toHaveLength(9);
+	for (const each of rejected) expect(each).toMatchObject(taken);
 });
 
 describe("an unverified claim on a name", () => {
 	const daysAgo = (days: number) => new Date(Date.now() - days * 86_400_000).toISOString();
-	const taken = wrong("unique", "domain with this domain already exists.", "domain");
 
-	test("is deleted after three days when another organization adds the name, and its own organization finds a log entry", async () => {
+	/** An old claim on a name of an organization, and another organization. */
+	async function claimed(row: Partial<typeof domains.$inferInsert> = {}) {
 		const [old, other] = [await world(), await world()];
 		const domain = name();
-		const id = await insertDomain(old.id, { domain, claimed_at: daysAgo(3) });
-		const added = await other.here("POST", "/domains", { body: { domain } });
+		const id = await insertDomain(old.id, { domain, claimed_at: daysAgo(3), ...row });
+		const log = async (query = "") => (await old.here("GET", `/activity_log${query}`)).body;
+		const status = async () => (await old.here("GET", `/domains/${id}`)).status;
+		return { old, other, domain, id, log, status };
+	}
+
+	test("is deleted after three days when another organization adds the name, and its own organization finds a log entry", async () => {
+		const { old, other, domain, id, log, status } = await claimed();
+		const added = await add(other, domain);
 		expect(added).toMatchObject({ status: 201, body: { domain } });
 		expect(cost(added).trips).toBe(2);
 		expect(added.body.id).not.toBe(id);
-		expect((await old.here("GET", `/domains/${id}`)).status).toBe(404);
+		expect(await status()).toBe(404);
 		expect((await old.here("GET", "/domains")).body.count).toBe(0);
 		expect((await old.here("POST", `/domains/${id}/verify`)).status).toBe(404);
-		const log = "/activity_log?scope=Domain";
-		expect((await old.here("GET", log)).body.results).toMatchObject([
+		const detail =
+			"The domain was not verified within three days, and another organization has added it.";
+		expect((await log("?scope=Domain")).results).toMatchObject([
 			{
-				activity: "deleted",
-				item_id: id,
-				user: { uuid: old.owner.uuid },
-				detail: {
-					name: domain,
-					trigger: {
-						reason: "claim_lapsed",
-						detail:
-							"The domain was not verified within three days, and another organization has added it.",
-					},
-				},
+				...{ activity: "deleted", item_id: id, user: { uuid: old.owner.uuid } },
+				detail: { name: domain, trigger: { reason: "claim_lapsed", detail } },
 			},
 		]);
-		expect(JSON.stringify((await old.here("GET", log)).body)).not.toContain(other.owner.uuid);
-		expect((await other.here("GET", log)).body.results).toMatchObject([
-			{ activity: "created", item_id: added.body.id },
-		]);
-		expect((await old.here("POST", "/domains", { body: { domain } })).body).toEqual(taken.body);
+		expect(JSON.stringify(await log())).not.toContain(other.owner.uuid);
+		const ofOther = await other.here("GET", "/activity_log?scope=Domain");
+		expect(ofOther.body.results).toMatchObject([{ activity: "created", item_id: added.body.id }]);
+		expect((await add(old, domain)).body).toEqual(taken.body);
 	});
 
-	test("is also deleted when another organization renames a domain to the name", async () => {
-		const [old, other] = [await world(), await world()];
-		const domain = name();
-		const lapsed = await insertDomain(old.id, { domain, claimed_at: daysAgo(3) });
-		const id = await insertDomain(other.id);
-		expect(await other.here("PATCH", `/domains/${id}`, { body: { domain } })).toMatchObject({
-			status: 200,
-			body: { id, domain },
-		});
-		expect((await old.here("GET", `/domains/${lapsed}`)).status).toBe(404);
-		expect((await old.here("GET", "/activity_log?activity=deleted")).body.count).toBe(1);
-	});
-
-	test("stays if the rename that would delete it fails", async () => {
-		const [old, other] = [await world(), await world()];
-		const domain = name();
-		const lapsed = await insertDomain(old.id, { domain, claimed_at: daysAgo(3) });
-		const id = await insertDomain(other.id);
-		const verified = () => db.update(domains).set({ verified_at }).where(eq(domains.id, id));
-		expect(
-			await other.here("PATCH", `/domains/${id}`, {
+	test("is also deleted when another organization renames a domain to the name, unless that fails", async () => {
+		for (const isVerified of [false, true]) {
+			const { other, domain, log, status } = await claimed();
+			const id = await insertDomain(other.id);
+			const verify = () => db.update(domains).set({ verified_at }).where(eq(domains.id, id));
+			const renamed = await other.here("PATCH", `/domains/${id}`, {
 				body: { domain },
-				env: racing(async () => verified()),
-			}),
-		).toMatchObject({ status: 400, body: { attr: "domain" } });
-		expect((await old.here("GET", `/domains/${lapsed}`)).status).toBe(200);
-		expect((await old.here("GET", "/activity_log")).body.count).toBe(0);
+				...(isVerified && { env: racing(verify) }),
+			});
+			expect([renamed.status, await status()]).toEqual(isVerified ? [400, 200] : [200, 404]);
+			expect((await log("?activity=deleted")).count).toBe(isVerified ? 0 : 1);
+		}
 	});
 
 	test("gets one log entry if its own organization deletes it while another adds the name", async () => {
-		const [old, other] = [await world(), await world()];
-		const domain = name();
-		const id = await insertDomain(old.id, { domain, claimed_at: daysAgo(3) });
-		const added = await other.here("POST", "/domains", {
-			body: { domain },
-			env: racing(() => old.here("DELETE", `/domains/${id}`)),
-		});
+		const { old, other, domain, id, log } = await claimed();
+		const added = await add(
+			other,
+			domain,
+			racing(() => old.here("DELETE", `/domains/${id}`)),
+		);
 		expect(added.status).toBe(201);
-		expect((await old.here("GET", "/activity_log")).body.results).toMatchObject([
+		expect((await log()).results).toMatchObject([
 			{ activity: "deleted", item_id: id, detail: { trigger: null } },
 		]);
 	});
@@ -237,313 +140,156 @@ describe("an unverified claim on a name", () => {
 		["younger than three days", { claimed_at: daysAgo(2.99) }],
 		["verified", { claimed_at: daysAgo(30), verified_at }],
 	])("stays while it is %s", async (_, row) => {
-		const [old, other] = [await world(), await world()];
-		const domain = name();
-		const id = await insertDomain(old.id, { domain, ...row });
-		expect(await other.here("POST", "/domains", { body: { domain } })).toMatchObject(taken);
-		expect((await old.here("GET", `/domains/${id}`)).status).toBe(200);
-		expect((await old.here("GET", "/activity_log")).body.count).toBe(0);
+		const { other, domain, log, status } = await claimed(row);
+		expect(await add(other, domain)).toMatchObject(taken);
+		expect([await status(), (await log()).count]).toEqual([200, 0]);
 	});
 
-	test("stays if its own organization adds the name again", async () => {
-		const { here, id } = await world();
-		const domain = name();
-		await insertDomain(id, { domain, claimed_at: daysAgo(3) });
-		expect(await here("POST", "/domains", { body: { domain } })).toMatchObject(taken);
-		expect((await here("GET", "/domains")).body.count).toBe(1);
+	test("stays if its own organization adds the name again, or if it is verified meanwhile", async () => {
+		const { old, other, domain, id, log } = await claimed();
+		expect(await add(old, domain)).toMatchObject(taken);
+		const verify = () => db.update(domains).set({ verified_at }).where(eq(domains.id, id));
+		expect(await add(other, domain, racing(verify))).toMatchObject(taken);
+		expect((await old.here("GET", `/domains/${id}`)).body.is_verified).toBe(true);
+		expect((await log()).count).toBe(0);
 	});
 
 	test("starts again after a rename", async () => {
-		const [old, other] = [await world(), await world()];
-		const id = await insertDomain(old.id, { claimed_at: daysAgo(3) });
+		const { old, other, id } = await claimed();
 		const domain = name();
 		await old.here("PATCH", `/domains/${id}`, { body: { domain } });
-		expect(await other.here("POST", "/domains", { body: { domain } })).toMatchObject(taken);
-	});
-
-	test("stays if it is verified while another organization adds the name", async () => {
-		const [old, other] = [await world(), await world()];
-		const domain = name();
-		const id = await insertDomain(old.id, { domain, claimed_at: daysAgo(3) });
-		const verify = () => db.update(domains).set({ verified_at }).where(eq(domains.id, id));
-		expect(
-			await other.here("POST", "/domains", {
-				body: { domain },
-				env: racing(async () => verify()),
-			}),
-		).toMatchObject(taken);
-		expect((await old.here("GET", `/domains/${id}`)).body.is_verified).toBe(true);
-		expect((await old.here("GET", "/activity_log")).body.count).toBe(0);
+		expect(await add(other, domain)).toMatchObject(taken);
 	});
 
 	test("goes to one organization if several add the name at once", async () => {
-		const old = await world();
-		const others = [await world(), await world()];
-		const domain = name();
-		await insertDomain(old.id, { domain, claimed_at: daysAgo(3) });
+		const { other, domain, log } = await claimed();
+		const others = [other, await world()] as const;
 		const added = await Promise.all(
-			Array.from({ length: 20 }, (_, i) =>
-				others[i % 2]?.here("POST", "/domains", { body: { domain } }),
-			),
+			Array.from({ length: 10 }, (_, i) => add(others[i % 2 ? 1 : 0], domain)),
 		);
-		expect(added.filter((answer) => answer?.status === 201)).toHaveLength(1);
-		expect((await old.here("GET", "/activity_log?activity=deleted")).body.count).toBe(1);
+		expect(added.filter(({ status }) => status === 201)).toHaveLength(1);
+		expect((await log("?activity=deleted")).count).toBe(1);
 	});
 });
 
-test("members may read; only admins may write", async () => {
-	const { id, here } = await world();
-	const path = `/api/organizations/${id}/domains`;
+test("members read domains, admins change them, and those of others are not found", async () => {
+	const { id } = await world();
 	const domain = await insertDomain(id);
-	const { key } = await join(id, 1);
-	expect((await call("GET", path, { key })).status).toBe(200);
-	expect((await call("GET", `${path}/${domain}`, { key })).status).toBe(200);
-	const insufficient = {
-		status: 403,
-		body: { detail: "Your organization access level is insufficient." },
-	};
-	for (const [method, below, body] of [
-		["POST", "", { domain: name() }],
-		["PATCH", `/${domain}`, {}],
-		["PATCH", `/${domain}`, { domain: 7 }],
-		["DELETE", `/${domain}`],
-		["POST", `/${domain}/verify`],
-	] as const)
-		expect(await call(method, `${path}${below}`, { key, ...(body && { body }) })).toMatchObject(
-			insufficient,
-		);
-	const admin = await join(id, 8);
-	expect((await call("DELETE", `${path}/${domain}`, { key: admin.key })).status).toBe(204);
-	expect((await here("GET", "/domains")).body.count).toBe(0);
-});
-
-test("a stranger’s domain is not found", async () => {
-	const { here } = await world();
-	const id = await insertDomain((await world()).id);
-	for (const [method, below] of [
+	const [member, admin, stranger] = [await join(id, 1), await join(id, 8), await world()];
+	const requests = [
 		["GET", ""],
-		["PATCH", ""],
-		["DELETE", ""],
+		["PATCH", "", { body: {} }],
+		["PATCH", "", { body: { domain: 7 } }],
 		["POST", "/verify"],
-	] as const)
-		expect(
-			await here(
-				method,
-				`/domains/${id}${below}`,
-				method === "PATCH" ? { body: { domain: 7 } } : {},
-			),
-		).toMatchObject({ status: 404, body: { detail: "Not found." } });
-});
-
-test("the list is ordered by name, and a page costs one round trip", async () => {
-	const { here, id } = await world();
-	await times(150, (i) =>
-		db.insert(domains).values({
-			organization_id: organizationId(id),
-			domain: `d${(i * 37) % 150}.${id}.example.com`,
-			verification_challenge: CHALLENGE,
-		}),
-	);
-	const first = await here("GET", "/domains");
-	const second = await call("GET", first.body.next, {
-		key: (await join(id, 1)).key,
-	});
-	const names = [...first.body.results, ...second.body.results].map(
-		({ domain }: { domain: string }) => domain,
-	);
-	expect(names).toHaveLength(150);
-	expect(names).toEqual(names.toSorted());
-	expect(cost(first).trips).toBe(1);
+		["DELETE", ""],
+	] as const;
+	for (const [method, below, options] of requests) {
+		const path = `/domains/${domain}${below}`;
+		const ask = ({ key }: { key: string }) =>
+			call(method, `/api/organizations/${id}${path}`, { key, ...options });
+		expect((await ask(member)).status).toBe(method === "GET" ? 200 : 403);
+		expect((await stranger.here(method, path, options)).status).toBe(404);
+		if (method === "DELETE") expect((await ask(admin)).status).toBe(204);
+	}
+	const body = { domain: name() };
+	const added = await call("POST", `/api/organizations/${id}/domains`, { key: member.key, body });
+	expect(added.status).toBe(403);
 });
 
 describe("PATCH", () => {
+	/** A domain, and functions that change it and read it. */
+	async function home(row: Partial<typeof domains.$inferInsert> = {}) {
+		const tenant = await world();
+		const domain = name();
+		const id = await insertDomain(tenant.id, { domain, ...row });
+		const patch = (body: object, env: Partial<Env> = {}) =>
+			tenant.here("PATCH", `/domains/${id}`, { body, env });
+		const shown = async () => (await tenant.here("GET", `/domains/${id}`)).body;
+		return { ...tenant, domain, domain_id: id, patch, shown };
+	}
+
 	test("rejects settings that need a verified domain, and names jit first", async () => {
-		const { here, id } = await world();
-		const path = `/domains/${await insertDomain(id)}`;
+		const { patch } = await home();
 		const rejection = (attr: string) =>
 			wrong(
 				"verification_required",
 				"This attribute cannot be updated until the domain is verified.",
 				attr,
 			);
-		expect(
-			await here("PATCH", path, {
-				body: { sso_enforcement: "github", jit_provisioning_enabled: false },
-			}),
-		).toMatchObject(rejection("jit_provisioning_enabled"));
-		expect(await here("PATCH", path, { body: { sso_enforcement: "" } })).toMatchObject(
-			rejection("sso_enforcement"),
-		);
-		expect(
-			(await here("PATCH", path, { body: { sso_enforcement: "nonsense" } })).body,
-		).toMatchObject({
-			code: "invalid_choice",
-			detail: '"nonsense" is not a valid choice.',
-		});
+		const both = { sso_enforcement: "github", jit_provisioning_enabled: false };
+		expect(await patch(both)).toMatchObject(rejection("jit_provisioning_enabled"));
+		expect(await patch({ sso_enforcement: "" })).toMatchObject(rejection("sso_enforcement"));
 	});
 
 	test("changes the settings of a verified domain", async () => {
-		const { here, id, owner } = await world();
-		const domain = name();
-		const path = `/domains/${await insertDomain(id, { verified_at, domain })}`;
+		const { patch, owner, domain } = await home({ verified_at });
 		await link(owner.id, "github", `somebody@${domain}`);
-		expect(
-			(
-				await here("PATCH", path, {
-					body: { jit_provisioning_enabled: "yes", sso_enforcement: "github" },
-				})
-			).body,
-		).toMatchObject({
-			is_verified: true,
-			verified_at,
-			jit_provisioning_enabled: true,
-			sso_enforcement: "github",
+		const changed = await patch({ jit_provisioning_enabled: "yes", sso_enforcement: "github" });
+		expect(changed.body).toMatchObject({
+			...{ is_verified: true, verified_at },
+			...{ jit_provisioning_enabled: true, sso_enforcement: "github" },
 		});
-		expect(
-			(await here("PATCH", path, { body: { sso_enforcement: "" } })).body.sso_enforcement,
-		).toBe("");
+		expect((await patch({ sso_enforcement: "" })).body.sso_enforcement).toBe("");
 	});
 
 	test("breaks no rule if it races with another", async () => {
-		const { here, id } = await world();
-		const enforced = await insertDomain(id, { verified_at, ...SAML });
-		const clear = () => here("PATCH", `/domains/${enforced}`, { body: { saml_entity_id: null } });
-		const enforce = await here("PATCH", `/domains/${enforced}`, {
-			body: { sso_enforcement: "saml" },
-			env: racing(clear),
-		});
-		expect(enforce).toMatchObject({
-			status: 400,
-			body: { attr: "sso_enforcement" },
-		});
-		const renamed = await insertDomain(id);
-		const before = (await here("GET", `/domains/${renamed}`)).body;
-		const verified = () =>
-			db.update(domains).set({ domain: name(), verified_at }).where(eq(domains.id, renamed));
-		const stale = await here("PATCH", `/domains/${renamed}`, {
-			body: { domain: before.domain, saml_entity_id: "q" },
-			env: racing(async () => verified()),
-		});
+		const { here, patch, domain_id, domain } = await home();
+		const verify = () =>
+			db.update(domains).set({ domain: name(), verified_at }).where(eq(domains.id, domain_id));
+		const stale = await patch({ domain, saml_entity_id: "q" }, racing(verify));
 		expect(stale).toMatchObject({ status: 400, body: { attr: "domain" } });
+		await patch(SAML);
+		const clear = () => here("PATCH", `/domains/${domain_id}`, { body: { saml_entity_id: null } });
+		const enforced = await patch({ sso_enforcement: "saml" }, racing(clear));
+		expect(enforced).toMatchObject({ status: 400, body: { attr: "sso_enforcement" } });
 	});
 
 	test("enforces SAML only if all its fields are set, in the same request or before, and keeps them set", async () => {
-		const { here, id, owner } = await world();
-		const domain = name();
-		const domain_id = await insertDomain(id, { verified_at, domain });
-		const path = `/domains/${domain_id}`;
+		const { patch, owner, domain, domain_id } = await home({ verified_at });
 		await link(owner.id, `saml:${domain_id}`, `somebody@${domain}`);
-		const rejection = {
-			status: 400,
-			body: { code: "invalid_input", attr: "sso_enforcement" },
-		};
-		expect(await here("PATCH", path, { body: { sso_enforcement: "saml" } })).toMatchObject(
-			rejection,
-		);
-		expect(
-			await here("PATCH", path, {
-				body: { ...SAML, saml_acs_url: "", sso_enforcement: "saml" },
-			}),
-		).toMatchObject(rejection);
-		expect(
-			(
-				await here("PATCH", path, {
-					body: { ...SAML, sso_enforcement: "saml" },
-				})
-			).body,
-		).toMatchObject({ ...SAML, has_saml: true, sso_enforcement: "saml" });
-		expect(await here("PATCH", path, { body: { saml_x509_cert: null } })).toMatchObject(rejection);
-		expect(
-			(
-				await here("PATCH", path, {
-					body: { saml_x509_cert: null, sso_enforcement: "" },
-				})
-			).body,
-		).toMatchObject({ has_saml: false, saml_x509_cert: null });
+		const sso_enforcement = "saml";
+		const rejection = invalid("sso_enforcement");
+		expect(await patch({ sso_enforcement })).toMatchObject(rejection);
+		expect(await patch({ ...SAML, saml_acs_url: "", sso_enforcement })).toMatchObject(rejection);
+		const enforced = { ...SAML, has_saml: true, sso_enforcement };
+		expect((await patch({ ...SAML, sso_enforcement })).body).toMatchObject(enforced);
+		expect(await patch({ saml_x509_cert: null })).toMatchObject(rejection);
+		expect((await patch({ saml_x509_cert: null, sso_enforcement: "" })).body).toMatchObject({
+			has_saml: false,
+			saml_x509_cert: null,
+		});
 	});
 
 	test("renames an unverified domain, with a new challenge, but no verified one", async () => {
-		const { here, id } = await world();
-		const [open, closed] = [await insertDomain(id), await insertDomain(id, { verified_at })];
-		const before = (await here("GET", `/domains/${open}`)).body;
-		const after = (await here("PATCH", `/domains/${open}`, { body: { domain: name() } })).body;
+		const [open, closed] = [await home(), await home({ verified_at })];
+		const before = await open.shown();
+		const after = (await open.patch({ domain: name() })).body;
 		expect(after.domain).not.toBe(before.domain);
 		expect(after.verification_challenge).not.toBe(before.verification_challenge);
-		expect(
-			(
-				await here("PATCH", `/domains/${open}`, {
-					body: { domain: after.domain },
-				})
-			).body,
-		).toEqual(after);
-		expect(
-			await here("PATCH", `/domains/${closed}`, {
-				body: { domain: after.domain },
-			}),
-		).toMatchObject({
-			status: 400,
-			body: { code: "invalid_input", attr: "domain" },
-		});
-		const same = (await here("GET", `/domains/${closed}`)).body;
-		expect(
-			(
-				await here("PATCH", `/domains/${closed}`, {
-					body: { domain: `${same.domain.toUpperCase()}.` },
-				})
-			).body,
-		).toEqual(same);
-		expect(
-			await here("PATCH", `/domains/${open}`, {
-				body: { domain: same.domain },
-			}),
-		).toMatchObject(wrong("unique", "domain with this domain already exists.", "domain"));
+		expect((await open.patch({ domain: after.domain })).body).toEqual(after);
+		expect(await open.patch({ domain: closed.domain })).toMatchObject(taken);
+		expect(await closed.patch({ domain: name() })).toMatchObject(invalid("domain"));
+		const same = await closed.shown();
+		const loud = { domain: `${closed.domain.toUpperCase()}.` };
+		expect((await closed.patch(loud)).body).toEqual(same);
 	});
 });
 
-test("creating, changing and deleting a domain is logged", async () => {
-	const { here } = await world();
-	const { body } = await here("POST", "/domains", { body: { domain: name() } });
-	await here("PATCH", `/domains/${body.id}`, { body: { saml_entity_id: "e" } });
-	await here("DELETE", `/domains/${body.id}`);
-	const log = (await here("GET", "/activity_log?scope=Domain")).body.results;
-	expect(
-		log.map(({ activity, detail }: { activity: string; detail: { name: string } }) => [
-			activity,
-			detail.name,
-		]),
-	).toEqual([
-		["deleted", body.domain],
-		["updated", body.domain],
-		["created", body.domain],
-	]);
-});
-
 describe("verification", () => {
-	const verify = async (domain: string, variables?: Partial<Env>) => {
-		const { here, id, ask } = await world();
+	const verify = async (domain: string, env: Partial<Env> = {}) => {
+		const { here, id } = await world();
 		const domain_id = await insertDomain(id, { domain });
-		const answer = await here(
-			"POST",
-			`/domains/${domain_id}/verify/`,
-			variables ? { env: variables } : {},
-		);
-		const log = (await ask("GET", `/api/organizations/${id}/activity_log?activity=verified`)).body
-			.count;
-		const again = await here(
-			"POST",
-			`/domains/${domain_id}/verify/`,
-			variables ? { env: variables } : {},
-		);
+		const send = () => here("POST", `/domains/${domain_id}/verify/`, { env });
+		const answer = await send();
+		const log = (await here("GET", "/activity_log?activity=verified")).body.count;
+		const again = await send();
 		await db.delete(domains).where(eq(domains.id, domain_id));
 		return { answer, again, log };
 	};
+	const verified_now = expect.stringMatching(/Z$/);
 	const verified = {
 		status: 200,
-		body: {
-			is_verified: true,
-			verified_at: expect.stringMatching(/Z$/),
-			verification_error: null,
-		},
+		body: { is_verified: true, verified_at: verified_now, verification_error: null },
 	};
 	const notVerified = (verification_error: unknown) => ({
 		status: 200,
@@ -571,11 +317,8 @@ describe("verification", () => {
 				.update(domains)
 				.set({ verification_challenge: "another" })
 				.where(eq(domains.id, domain_id));
-		expect(
-			await here("POST", `/domains/${domain_id}/verify`, {
-				env: racing(async () => replace()),
-			}),
-		).toMatchObject(notVerified(expect.stringContaining("is the challenge.")));
+		const answer = await here("POST", `/domains/${domain_id}/verify`, { env: racing(replace) });
+		expect(answer).toMatchObject(notVerified(expect.stringContaining("is the challenge.")));
 		expect((await here("GET", "/activity_log?activity=verified")).body.count).toBe(0);
 		await db.delete(domains).where(eq(domains.id, domain_id));
 	});
@@ -584,14 +327,8 @@ describe("verification", () => {
 		const [old, other] = [await world(), await world()];
 		const domain = "right.example.test";
 		const domain_id = await insertDomain(old.id, { domain, claimed_at: "2026-01-01" });
-		const add = () => other.here("POST", "/domains", { body: { domain } });
-		expect(
-			(
-				await old.here("POST", `/domains/${domain_id}/verify`, {
-					env: racing(add),
-				})
-			).status,
-		).toBe(404);
+		const env = racing(() => add(other, domain));
+		expect((await old.here("POST", `/domains/${domain_id}/verify`, { env })).status).toBe(404);
 		const [row] = (await other.here("GET", "/domains")).body.results;
 		expect(row).toMatchObject({ domain, is_verified: false });
 		await other.here("DELETE", `/domains/${row.id}`);
@@ -632,16 +369,14 @@ describe("verification", () => {
 		);
 	});
 
-	test("happens once if 20 requests race", async () => {
+	test("happens once if requests race", async () => {
 		const { here, id } = await world();
 		const domain_id = await insertDomain(id, { domain: "right.example.test" });
 		const answers = await Promise.all(
-			Array.from({ length: 20 }, () => here("POST", `/domains/${domain_id}/verify`)),
+			Array.from({ length: 10 }, () => here("POST", `/domains/${domain_id}/verify`)),
 		);
 		for (const { status, body } of answers)
-			expect([status, body.is_verified ?? body.code]).toEqual(
-				status === 200 ? [200, true] : [400, "already_verified"],
-			);
+			expect([200, "already_verified"]).toContain(body.code ?? status);
 		expect((await here("GET", "/activity_log?activity=verified")).body.count).toBe(1);
 		await db.delete(domains).where(eq(domains.id, domain_id));
 	});

@@ -7,10 +7,9 @@ import { identities } from "../../../src/db/schema/identities.ts";
 import { members } from "../../../src/db/schema/members.ts";
 import { personalApiKeys } from "../../../src/db/schema/personal_api_keys.ts";
 import { users } from "../../../src/db/schema/users.ts";
+import { CERTIFICATE } from "../../support/certificate.ts";
 import {
-	CERTIFICATES,
 	domainName,
-	ELLIPTIC,
 	insertDomain,
 	link,
 	moveTo,
@@ -67,50 +66,6 @@ const giveFactor = (...people: { id: number }[]) =>
 
 const works = async (key: string) => (await call("GET", "/api/users/@me", { key })).status === 200;
 
-describe("the certificate", () => {
-	const [one, two, three] = CERTIFICATES;
-	const base64 = (pem: string) => pem.split("\n").slice(1, -1).join("\n");
-
-	test.each([
-		["PEM", one],
-		["base64", base64(one)],
-		["base64 in one line", base64(one).replaceAll("\n", "")],
-		["PEM with text around it", `subject=CN = idp\n${one}\n`],
-		["two as PEM", `${one}\n${two}`],
-		["two as base64, with an empty line between", `${base64(one)}\n  \n${base64(two)}`],
-		["PEM with Windows line ends", one.replaceAll("\n", "\r\n")],
-	])("can be %s", async (_, saml_x509_cert) => {
-		const { patch } = await home();
-		expect((await patch({ saml_x509_cert })).body).toMatchObject({
-			saml_x509_cert: saml_x509_cert.trim(),
-		});
-	});
-
-	test.each([
-		["is something else", "MII…"],
-		["is only base64", btoa("not a certificate")],
-		["has a key that isn't RSA", ELLIPTIC],
-		["is cut off", base64(one).slice(0, -40)],
-		[
-			"comes with its private key",
-			`${one}\n-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----`,
-		],
-		["is one of three", `${one}\n${two}\n${three}`],
-		["is one of two, and the other isn't one", `${one}\n${two.replace("MII", "AAA")}`],
-	])("is rejected if it %s", async (_, saml_x509_cert) => {
-		const { here, patch } = await home();
-		const rejection = wrong(
-			"invalid_input",
-			"Enter one or two X.509 certificates with RSA keys, as PEM or as the base64 in the provider's metadata.",
-			"saml_x509_cert",
-		);
-		expect(await patch({ saml_x509_cert })).toMatchObject(rejection);
-		expect(
-			await here("POST", "/domains", { body: { domain: domainName(), saml_x509_cert } }),
-		).toMatchObject(rejection);
-	});
-});
-
 describe("the OpenID provider of a domain", () => {
 	test("is set when a domain is created, and its secret is stored encrypted and never returned", async () => {
 		const { here } = await world();
@@ -160,23 +115,6 @@ describe("the OpenID provider of a domain", () => {
 		expect((await patch({ ...OIDC, oidc_issuer })).body).toMatchObject({ oidc_issuer });
 	});
 
-	test.each([
-		"idp.example.com",
-		"ftp://idp.example.com",
-		"https://user:password@idp.example.com",
-		"https://idp.example.com/?tenant=1",
-		"https://idp.example.com/#x",
-	])("can't have the issuer %s", async (oidc_issuer) => {
-		const { patch } = await home();
-		expect(await patch({ oidc_issuer })).toMatchObject(
-			wrong(
-				"invalid_input",
-				"Enter the URL of the issuer, without a user name, query or fragment.",
-				"oidc_issuer",
-			),
-		);
-	});
-
 	test.each<[string, string, string]>([
 		["a trailing slash", "/plain/", "Enter LIAR/plain"],
 		["the issuer that another one's document names", "/other", "Enter LIAR/plain"],
@@ -197,31 +135,24 @@ describe("the OpenID provider of a domain", () => {
 		["a page", "/broken", "has no document that names an issuer."],
 		["a redirect", "/redirect", "answered 302."],
 	])("is checked when it is saved, and the right one is offered for %s", async (_, path, words) => {
-		const { patch, here, stored } = await home();
+		const { patch, stored } = await home();
 		const oidc_issuer = `${env.LIAR_URL}${path}`;
 		const detail = expect.stringContaining(words.replace("LIAR", env.LIAR_URL));
 		const rejection = { status: 400, body: { code: "invalid_input", attr: "oidc_issuer", detail } };
 		expect(await patch({ ...OIDC, oidc_issuer })).toMatchObject(rejection);
-		const creation = { body: { domain: domainName(), oidc_issuer } };
-		expect(await here("POST", "/domains", creation)).toMatchObject(rejection);
 		expect((await stored())?.oidc_issuer).toBeNull();
 	});
 
-	test.each(["/plain", "/realms/acme", "/busy"])(
-		"is saved if its provider names it, or can't respond now: %s",
+	test.each(["/plain", "/realms/acme", "/busy", "/hang"])(
+		"is saved if its provider names it, or doesn't respond now: %s",
 		async (path) => {
 			const { patch } = await home();
 			const oidc_issuer = `${env.LIAR_URL}${path}`;
-			expect((await patch({ ...OIDC, oidc_issuer })).body).toMatchObject({ oidc_issuer });
+			const save = () => patch({ ...OIDC, oidc_issuer });
+			const saved = await (path === "/hang" ? withoutPatience(save) : save());
+			expect(saved.body).toMatchObject({ oidc_issuer });
 		},
 	);
-
-	test("is saved if its provider doesn't respond", async () => {
-		const { patch } = await home();
-		const oidc_issuer = `${env.LIAR_URL}/hang`;
-		const saved = await withoutPatience(() => patch({ ...OIDC, oidc_issuer }));
-		expect(saved.body).toMatchObject({ oidc_issuer });
-	});
 
 	test("has an https URL on the public internet, unless private destinations are allowed", async () => {
 		const { patch, here } = await home();
@@ -238,16 +169,6 @@ describe("the OpenID provider of a domain", () => {
 		const loose = { env: { ALLOW_PRIVATE_DESTINATIONS: "true" } };
 		expect((await patch(http, loose)).status).toBe(200);
 		expect((await patch(local, loose)).status).toBe(200);
-	});
-});
-
-test("the level of just-in-time members is 1 or 8", async () => {
-	const { patch } = await home();
-	expect((await patch({ jit_provisioning_level: 8 })).body.jit_provisioning_level).toBe(8);
-	expect((await patch({ jit_provisioning_level: "1" })).body.jit_provisioning_level).toBe(1);
-	expect((await patch({ jit_provisioning_level: 15 })).body).toMatchObject({
-		code: "invalid_choice",
-		attr: "jit_provisioning_level",
 	});
 });
 
@@ -353,7 +274,6 @@ describe("enforcing single sign-on", () => {
 });
 
 describe("another provider", () => {
-	const { saml_entity_id: _, ...rest } = SAML;
 	test.each([
 		["SAML entity ID", "saml", { saml_entity_id: "https://other.example.com" }],
 		["missing SAML entity ID", "saml", { saml_entity_id: null }],
@@ -382,7 +302,7 @@ describe("another provider", () => {
 	);
 
 	test.each([
-		["certificate", "saml", { saml_x509_cert: CERTIFICATES[1] }],
+		["certificate", "saml", { saml_x509_cert: `Renewed\n${CERTIFICATE}` }],
 		["URL", "saml", { saml_acs_url: "https://idp.example.com/new" }],
 		["client", "oidc", { oidc_client_id: "new", oidc_client_secret: "new" }],
 	])("isn't what a new %s means: accounts stay linked", async (_, sso, change) => {
@@ -419,9 +339,8 @@ describe("another provider", () => {
 	test("can't be enforced by the request that sets it", async () => {
 		const { patch, owner, domain_id, email } = await home({ ...SAML });
 		await link(owner.id, `saml:${domain_id}`, email);
-		expect(
-			await patch({ ...rest, saml_entity_id: "https://new.example.com", sso_enforcement: "saml" }),
-		).toMatchObject({ status: 400, body: { code: "sign_in_not_tested" } });
+		const body = { saml_entity_id: "https://new.example.com", sso_enforcement: "saml" };
+		expect(await patch(body)).toMatchObject({ status: 400, body: { code: "sign_in_not_tested" } });
 	});
 });
 
@@ -462,15 +381,9 @@ describe("break glass", () => {
 		});
 	});
 
-	test("names at most two active members with an address of the domain", async () => {
+	test("names only active members with an address of the domain", async () => {
 		const { id, domain, patch, owner } = await home();
-		const people = await Promise.all([join(id, 1), join(id, 1), join(id, 1)]);
-		for (const one of people) await moveTo(one, domain);
-		await giveFactor(owner, ...people);
-		expect((await patch({ break_glass: people.map(({ uuid }) => uuid) })).body).toMatchObject({
-			code: "max_length",
-			attr: "break_glass",
-		});
+		await giveFactor(owner);
 		const outside = await join(id, 1);
 		const stranger = await person();
 		await moveTo(stranger, domain);

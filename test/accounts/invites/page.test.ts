@@ -5,25 +5,13 @@ import { invites } from "../../../src/db/schema/invites.ts";
 import { organizations } from "../../../src/db/schema/organizations.ts";
 import { users } from "../../../src/db/schema/users.ts";
 import { call, db, person, world } from "../../support/world.ts";
-
-type Home = Awaited<ReturnType<typeof world>>;
+import { createMailedInvite, type Home } from "./support.ts";
 
 /** The path of a new invite's page. `row` overrides columns of the invite. */
-async function page(
-	{ here }: Home,
-	body: object = {},
-	row: Partial<typeof invites.$inferInsert> = {},
-) {
-	const { body: invite } = await here("POST", "/invites", {
-		body: {
-			target_email: `${v7()}@invited.test`,
-			send_email: false,
-			...body,
-		},
-	});
-	const values = { emailing_attempt_made: true, ...row };
-	await db.update(invites).set(values).where(eq(invites.id, invite.id));
-	return new URL(invite.accept_url).pathname;
+async function page(home: Home, body: object = {}, row: Partial<typeof invites.$inferInsert> = {}) {
+	const { id, token } = await createMailedInvite(home, body);
+	if (Object.keys(row).length > 0) await db.update(invites).set(row).where(eq(invites.id, id));
+	return `/invites/${token}`;
 }
 
 /** The page's text without markup. */
@@ -118,11 +106,7 @@ test("the page with the new key is the only one with a script, which its policy 
 describe("the form of an invite's page", () => {
 	let path: string;
 	beforeAll(async () => {
-		const { here } = await world();
-		const { body } = await here("POST", "/invites", {
-			body: { target_email: "form@tenantry.test", send_email: false },
-		});
-		path = `/invites/${body.accept_url.split("/").at(-1)}`;
+		path = await page(await world());
 	});
 
 	const post = (raw: BodyInit) =>

@@ -1,13 +1,12 @@
 import { eq } from "drizzle-orm";
-import { v7 } from "uuid";
 import { beforeEach, expect, test } from "vitest";
 import { domains } from "../../../src/db/schema/domains.ts";
-import { invites } from "../../../src/db/schema/invites.ts";
 import { users } from "../../../src/db/schema/users.ts";
 import { stopClock } from "../../support/time.ts";
 import { codeOf } from "../../support/totp.ts";
 import { call, db, join, person, racing, world } from "../../support/world.ts";
 import { enforce, inDomain, keysOf, verify, withFactor } from "../sign_in/support.ts";
+import { accept, createInvite, createMailedInvite, stateOf } from "./support.ts";
 
 beforeEach(() => stopClock());
 
@@ -16,21 +15,13 @@ const required = {
 	body: { type: "authentication_error", code: "sign_in_required", attr: null },
 };
 
-/** The token of a stranger's invite for this address, as if its link had been mailed. */
+/** A stranger's invite for this address, as if its link had been mailed. */
 async function invited(target_email: string, { isMailed = true } = {}) {
 	const home = await world("Elsewhere");
-	const { body } = await home.here("POST", "/invites", {
-		body: { target_email, send_email: false },
-	});
-	await db.update(invites).set({ emailing_attempt_made: isMailed }).where(eq(invites.id, body.id));
-	return { home, token: String(body.accept_url).split("/").at(-1) ?? "" };
+	const create = isMailed ? createMailedInvite : createInvite;
+	const { token } = await create(home, { target_email });
+	return { home, token };
 }
-
-const accept = (token: string, options: Parameters<typeof call>[2] = {}) =>
-	call("POST", `/api/invites/${token}/accept`, {
-		headers: { "cf-connecting-ip": v7() },
-		...options,
-	});
 
 const unproved = ({ id }: { id: number }) =>
 	db.update(users).set({ is_email_verified: false }).where(eq(users.id, id));
@@ -97,9 +88,7 @@ test("a second factor, or single sign-on, that begins while the invite is accept
 		const { home, token } = await invited(email);
 		expect(await accept(token, { env: racing(begin) })).toMatchObject(required);
 		expect(await keysOf({ id })).toHaveLength(1);
-		expect((await home.here("GET", "/members")).body.count).toBe(1);
-		expect((await home.here("GET", "/invites")).body.count).toBe(1);
-		expect((await home.here("GET", "/activity_log?activity=accepted")).body.count).toBe(0);
+		expect(await stateOf(home)).toEqual({ members: 1, invites: 1, accepted: 0 });
 	}
 });
 

@@ -1,6 +1,5 @@
 import { createExecutionContext, waitOnExecutionContext } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { exportJWK, generateKeyPair, SignJWT } from "jose";
 import * as oauth from "oauth4webapi";
 import { v7 } from "uuid";
 import { expect } from "vitest";
@@ -9,23 +8,9 @@ import { app } from "../../../src/app.ts";
 import { received } from "../../support/exporting.ts";
 import { world } from "../../support/world.ts";
 import { send, server } from "../oauth/support.ts";
-
-/** The audience of tokens: where the tests' APP_URL is. */
-export const AUDIENCE = "https://app.tenantry.test";
-
-export const SUBJECT = "repo:octo-org/website:ref:refs/heads/main";
+import { AUDIENCE, newPair, SUBJECT, signToken } from "./tokens.ts";
 
 const JWT = "urn:ietf:params:oauth:token-type:jwt";
-
-/** Returns the time in seconds since 1970, this many seconds from now. */
-export const inSeconds = (seconds: number) => Math.floor(Date.now() / 1000) + seconds;
-
-/** Creates a key pair with an id. */
-async function newPair(alg: string) {
-	const { publicKey, privateKey } = await generateKeyPair(alg, { extractable: true });
-	const kid = v7();
-	return { alg, kid, privateKey, jwk: { ...(await exportJWK(publicKey)), kid, alg, use: "sig" } };
-}
 
 /** An issuer on loopback. Its keys are those that are made fastest. */
 export async function issuer() {
@@ -40,14 +25,8 @@ export async function issuer() {
 	const publish = (keys: object[]) =>
 		fetch(`${url}/jwks`, { method: "PUT", body: JSON.stringify({ keys }) });
 	await publish([pair.jwk]);
-	/** Signs a token with these claims, of which undefined ones are left out. */
-	const sign = (claims: Record<string, unknown> = {}, header: object = {}) => {
-		const times = { iat: inSeconds(0), exp: inSeconds(300) };
-		const payload = { iss: url, aud: AUDIENCE, sub: SUBJECT, ...times };
-		return new SignJWT(Object.assign(payload, claims))
-			.setProtectedHeader({ alg: pair.alg, kid: pair.kid, typ: "JWT", ...header })
-			.sign(pair.privateKey);
-	};
+	const sign = (claims: Record<string, unknown> = {}, header: object = {}) =>
+		signToken(pair, { iss: url, ...claims }, header);
 	/** How often the keys were fetched. */
 	const fetches = async () =>
 		(await received(`${at}/jwks`)).filter(({ method }) => method === "GET").length;
