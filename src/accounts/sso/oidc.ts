@@ -19,7 +19,7 @@ export const Pending = z.object({ nonce: z.string(), verifier: z.string() });
 type Pending = z.infer<typeof Pending>;
 
 /** Returns the options of all requests to the provider. */
-const through = (env: Env, { issuer, client_secret }: Connection) =>
+export const through = (env: Env, { issuer, client_secret }: Connection) =>
 	checkedRequests(
 		env,
 		issuer,
@@ -119,7 +119,7 @@ const said = (code: string, description = "") =>
 
 /** Returns the URL of the provider to which the browser goes. */
 export async function authorizationUrl(
-	env: Env,
+	options: Options,
 	connection: Connection,
 	{
 		redirect_uri,
@@ -133,7 +133,7 @@ export async function authorizationUrl(
 		pending: Pending;
 	},
 ) {
-	const server = await discover(connection, through(env, connection)).catch(toProblem);
+	const server = await discover(connection, options).catch(toProblem);
 	const url = URL.parse(server.authorization_endpoint ?? "");
 	if (!url || !["https:", "http:"].includes(url.protocol))
 		throw new SignInError("provider_unavailable", "Its discovery has no authorization endpoint.");
@@ -152,23 +152,15 @@ export async function authorizationUrl(
 	return url.href;
 }
 
-/**
- * Checks the provider's response, and returns who it is.
- * @param url that the provider redirected to
- * @throws SignInError
- */
-export const verify = (
-	env: Env,
-	connection: Connection,
-	response: { url: URL; redirect_uri: string; state: string; pending: Pending },
-): Promise<Verified> => read(env, connection, response).catch(toProblem);
+/** What a provider redirected to, and what the sign-in remembers. */
+type Callback = { url: URL; redirect_uri: string; state: string; pending: Pending };
 
-async function read(
-	env: Env,
+/** Exchanges the code of a callback. Returns the response, and what the library needs to read it. */
+async function redeem(
+	options: Options,
 	connection: Connection,
-	{ url, redirect_uri, state, pending }: Parameters<typeof verify>[2],
+	{ url, redirect_uri, state, pending }: Callback,
 ) {
-	const options = through(env, connection);
 	const { client_id, client_secret } = connection;
 	const server: oauth.AuthorizationServer = await discover(connection, options);
 	const client: oauth.Client = {
@@ -184,22 +176,48 @@ async function read(
 	const response = await oauth.authorizationCodeGrantRequest(
 		...([server, client, proof, parameters, redirect_uri, pending.verifier, options] as const),
 	);
-	if (isGitHub(connection)) {
-		const { access_token } = await oauth.processAuthorizationCodeResponse(server, client, response);
-		const { profileOf } = await import("./github.ts");
-		return profileOf(env, connection, access_token, options);
-	}
+	return { server, client, response };
+}
+
+/**
+ * Checks the provider's response, and returns who it is.
+ * @throws SignInError
+ */
+export const verify = (env: Env, connection: Connection, callback: Callback): Promise<Verified> =>
+	isGitHub(connection)
+		? readProfile(env, connection, callback).catch(toProblem)
+		: verifyIdToken(through(env, connection), connection, callback);
+
+async function readProfile(env: Env, connection: Connection, callback: Callback) {
+	const options = through(env, connection);
+	const { server, client, response } = await redeem(options, connection, callback);
+	const { access_token } = await oauth.processAuthorizationCodeResponse(server, client, response);
+	const { profileOf } = await import("./github.ts");
+	return profileOf(env, connection, access_token, options);
+}
+
+/**
+ * Verifies the ID token that a provider gives for the code of a callback.
+ * @throws SignInError
+ */
+export const verifyIdToken = (options: Options, connection: Connection, callback: Callback) =>
+	readClaims(options, connection, callback)
+		.then((claims) => toVerified(connection, claims))
+		.catch(toProblem);
+
+async function readClaims(options: Options, connection: Connection, callback: Callback) {
+	const { server, client, response } = await redeem(options, connection, callback);
 	const tokens = await oauth.processAuthorizationCodeResponse(server, client, response, {
-		expectedNonce: pending.nonce,
+		expectedNonce: callback.pending.nonce,
 		requireIdToken: true,
 	});
 	await oauth.validateApplicationLevelSignature(server, response, options);
 	const ofToken: Record<string, unknown> & { sub: string } = oauth.getValidatedIdTokenClaims(
 		tokens,
 	) ?? { sub: "" };
-	if (hasEmail(ofToken) || !server.userinfo_endpoint) return toVerified(connection, ofToken);
+	if (hasEmail(ofToken) || !server.userinfo_endpoint) return ofToken;
 	const info = await userInfo(server, client, { ...tokens, sub: ofToken.sub }, options);
-	return toVerified(connection, merge(ofToken, info));
+	return merge(ofToken, info);
 }
 
 async function userInfo(

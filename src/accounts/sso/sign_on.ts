@@ -6,7 +6,7 @@ import { email } from "../../http/fields.ts";
 import { connectionOf, pathOf } from "../domains/connections.ts";
 import { type Connection, ofDomain, providerOf } from "./connections.ts";
 import { fail, signInWith } from "./finish.ts";
-import { authorizationUrl, Pending, verify } from "./oidc.ts";
+import { authorizationUrl, Pending, through, verify } from "./oidc.ts";
 import { expired } from "./problems.ts";
 import { Started } from "./shape.ts";
 import { start } from "./start.ts";
@@ -42,7 +42,7 @@ export const goToProvider = (c: Context<App>, lookup: Lookup) =>
 		async begin(found, started) {
 			const pending = { nonce: newToken(), verifier: newToken() };
 			const state = newToken();
-			const url = await authorizationUrl(c.env, found, {
+			const url = await authorizationUrl(through(c.env, found), found, {
 				redirect_uri: callbackOf(c, found),
 				state,
 				email: email().safeParse(c.req.query("email")).data,

@@ -5,7 +5,7 @@ import { describe, expect, test } from "vitest";
 import { seal } from "../../../src/accounts/domains/secret.ts";
 import { signInStates } from "../../../src/db/schema/sign_in.ts";
 import { users } from "../../../src/db/schema/users.ts";
-import type { Lie, Said } from "../../support/provider.ts";
+import type { Lie } from "../../support/liar.ts";
 import { withoutPatience } from "../../support/time.ts";
 import { db } from "../../support/world.ts";
 import { complete } from "../sign_in/support.ts";
@@ -65,8 +65,6 @@ describe("oidc-provider", () => {
 	test.each([
 		["of another domain", "wrong_domain", { email: "ada@elsewhere.example.com" }],
 		["that isn't verified", "email_not_verified", { email_verified: false }],
-		["that isn't verified, in text", "email_not_verified", { email_verified: "false" }],
-		["that is missing", "email_missing", { email: null }],
 		["that is invalid", "email_missing", { email: "ada" }],
 	])("can't sign in somebody with an address %s", async (_, problem, claims) => {
 		const home = await withProvider(env.PROVIDER_URL, { jit_provisioning_enabled: true });
@@ -125,14 +123,6 @@ describe("a callback", () => {
 		expect(outcomeOf(await other.open(callback))).toEqual({ problem: "expired" });
 		expect(await identitiesOf(user)).toEqual([]);
 		expect(outcomeOf(await own.open(callback))).toEqual({ token });
-	});
-
-	test("is rejected when it is repeated", async () => {
-		const { own, callback } = await signedIn();
-		const cookies = new Map(own.cookies);
-		expect(outcomeOf(await own.open(callback))).toEqual({ token });
-		for (const [name, value] of cookies) own.cookies.set(name, value);
-		expect(outcomeOf(await own.open(callback))).toEqual({ problem: "expired" });
 	});
 
 	test("with another state is rejected", async () => {
@@ -198,17 +188,12 @@ describe("several sign-ins of a browser", () => {
 	test.each([
 		["in the order in which they started", (all: string[]) => all],
 		["in the other order", (all: string[]) => all.toReversed()],
-	])("each end %s", async (_, order) => {
+	])("each end once, %s", async (_, order) => {
 		const { own, callbacks } = await started(2);
+		const cookies = new Map(own.cookies);
 		for (const callback of order(callbacks))
 			expect(outcomeOf(await own.open(callback))).toEqual({ token });
 		expect([...own.cookies.keys()]).toEqual([]);
-	});
-
-	test("each end once", async () => {
-		const { own, callbacks } = await started(2);
-		const cookies = new Map(own.cookies);
-		for (const callback of callbacks) await own.open(callback);
 		for (const [name, value] of cookies) own.cookies.set(name, value);
 		for (const callback of callbacks)
 			expect(outcomeOf(await own.open(callback))).toEqual({ problem: "expired" });
@@ -249,9 +234,6 @@ test.each([
 	expect(own.cookies.get("__Host-tenantry-signed-in")).toBe(is ? given : undefined);
 });
 
-/** Returns the kind of a liar whose documents have other values. */
-const saying = (said: Said) => `says_${Buffer.from(JSON.stringify(said)).toString("hex")}`;
-
 /** Starts a sign-in through the liar, and returns what it should say and the outcome of a code. */
 async function atLiar(kind = "plain") {
 	const issuer = `${env.LIAR_URL}/${kind}`;
@@ -265,12 +247,12 @@ async function atLiar(kind = "plain") {
 		...{ sub: user.uuid, email: user.email, nonce: searchParams.get("nonce") },
 	};
 	const state = searchParams.get("state") ?? "";
-	const answer = async (lie: Lie, more: Record<string, string> = {}) => {
+	const answer = async (lie: Lie) => {
 		const code = btoa(JSON.stringify(lie)).replaceAll("+", "-").replaceAll("/", "_");
-		const query = new URLSearchParams({ code, state, ...more });
+		const query = new URLSearchParams({ code, state });
 		return outcomeOf(await own.open(`${home.path}/callback?${query}`));
 	};
-	return { home, user, issuer, claims, answer };
+	return { home, user, claims, answer };
 }
 
 describe("a provider", () => {
@@ -279,91 +261,13 @@ describe("a provider", () => {
 		expect(await answer({ claims })).toEqual({ token });
 	});
 
-	const past = Math.floor(Date.now() / 1000) - 3600;
-	const inSeconds = (seconds: number) => Math.floor(Date.now() / 1000) + seconds;
-
-	test.each([
-		["a minute behind ours", () => ({ iat: inSeconds(-400), exp: inSeconds(-60) })],
-		["a minute ahead of ours", () => ({ iat: inSeconds(60), nbf: inSeconds(60) })],
-	])("signs in if its clock is %s", async (_, changes) => {
-		const { answer, claims } = await atLiar();
-		const lie = { claims: { ...claims, exp: inSeconds(600), ...changes() } };
-		expect(await answer(lie)).toEqual({ token });
-	});
-
-	test.each([
-		["null", null],
-		["empty", ""],
-		["missing", undefined],
-		["true", true],
-		["a list", ["ada@example.com"]],
-		["no address", "ada"],
-	])("is asked for more if the address in its ID token is %s", async (_, email) => {
-		const { answer, claims, user } = await atLiar();
-		const userinfo = { sub: user.uuid, email: user.email, email_verified: true };
-		const lie = { claims: { ...claims, email }, userinfo };
-		expect(await answer(lie)).toEqual({ token });
-	});
-
-	test.each([
-		["about somebody else", { sub: "somebody else" }, "invalid_response"],
-		["without an address either", { email: null }, "email_missing"],
-	])("is rejected with userinfo %s", async (_, changes, problem) => {
-		const { answer, claims, user } = await atLiar();
-		const userinfo = { sub: user.uuid, email: user.email, ...changes };
-		expect(await answer({ claims: { ...claims, email: "" }, userinfo })).toEqual({
-			problem,
-		});
-		expect(await identitiesOf(user)).toEqual([]);
-	});
-
-	test("isn't asked for more if its ID token has an address", async () => {
-		const { answer, claims } = await atLiar();
-		const userinfo = { sub: "somebody else" };
-		expect(await answer({ claims, userinfo })).toEqual({ token });
-	});
-
-	test.each<[string, Record<string, unknown>, Partial<Lie>]>([
-		["of another issuer", { iss: "https://elsewhere.example.com" }, {}],
-		["for another client", { aud: "another" }, {}],
-		["for several clients, of which another one asked", { aud: ["tenantry", "b"], azp: "b" }, {}],
-		["of another sign-in", { nonce: "another" }, {}],
-		["without a nonce", { nonce: undefined }, {}],
-		["that has expired", { iat: past, exp: past + 60 }, {}],
-		["that expired more than two minutes ago", { exp: inSeconds(-125) }, {}],
-		["that isn't valid for some minutes", { nbf: inSeconds(600), exp: inSeconds(900) }, {}],
-		["that starts beyond all dates", { nbf: 1e14, exp: 1e15 }, {}],
-		["that expired before all dates", { exp: -1e300 }, {}],
-		["without a subject", { sub: undefined }, {}],
-		["with a subject that is too long", { sub: "s".repeat(256) }, {}],
-		["signed with another key", {}, { signature: "another key" }],
-		["without a signature", {}, { signature: "none" }],
-		["signed with the client's secret", {}, { signature: "the client's secret" }],
-	])("is rejected if it sends an ID token %s", async (_, changes, lie) => {
+	test("that sends a wrong ID token is rejected, which the admins find in the log", async () => {
 		const { home, user, answer, claims } = await atLiar();
-		expect(await answer({ claims: { ...claims, ...changes }, ...lie })).toEqual({
-			problem: "invalid_response",
-		});
+		const aud = "another";
+		expect(await answer({ claims: { ...claims, aud } })).toEqual({ problem: "invalid_response" });
 		expect(await identitiesOf(user)).toEqual([]);
-		expect(await entriesOf(home)).toHaveLength(1);
-	});
-
-	test.each<[string, Record<string, unknown>, RegExp]>([
-		[
-			"iss",
-			{ iss: "https://elsewhere.example.com" },
-			/iss is "https:\/\/elsewhere\.example\.com", not "http.*plain"/,
-		],
-		["aud", { aud: "another" }, /aud is "another", not "tenantry"/],
-		["azp", { aud: ["tenantry", "b"], azp: "b" }, /azp is "b", not "tenantry"/],
-		["exp", { exp: past }, /exp is \d{4}-.*Z\. It was \d{4}-.*Z/],
-		["nonce", { nonce: "another" }, /^((?!another).)*nonce((?!another).)*$/],
-	])("is told with the %s that was found, but for the nonce", async (_, changes, words) => {
-		const { home, answer, claims } = await atLiar();
-		await answer({ claims: { ...claims, ...changes } });
-		expect(await entriesOf(home)).toMatchObject([
-			{ detail: { trigger: { detail: expect.stringMatching(words) } } },
-		]);
+		const detail = `The ID token's aud is "another", not "tenantry".`;
+		expect(await entriesOf(home)).toMatchObject([{ detail: { trigger: { detail } } }]);
 	});
 
 	test("is told with the issuer that its discovery names", async () => {
@@ -371,21 +275,6 @@ describe("a provider", () => {
 		await begin(home, browser());
 		const detail = `The discovery of ${env.LIAR_URL}/other names the issuer "${env.LIAR_URL}/plain" instead.`;
 		expect(await entriesOf(home)).toMatchObject([{ detail: { trigger: { detail } } }]);
-	});
-
-	test("is rejected if it sends no ID token", async () => {
-		const { answer } = await atLiar();
-		expect(await answer({})).toEqual({ problem: "invalid_response" });
-	});
-
-	test("is rejected if another provider's response is passed on to it", async () => {
-		const { answer, claims } = await atLiar("named");
-		const iss = "https://elsewhere.example.com";
-		expect(await answer({ claims }, { iss })).toEqual({ problem: "invalid_response" });
-		const { answer: again, claims: own } = await atLiar("named");
-		expect(await again({ claims: own })).toEqual({ problem: "invalid_response" });
-		const right = await atLiar("named");
-		expect(await right.answer({ claims: right.claims }, { iss: right.issuer })).toEqual({ token });
 	});
 
 	test.each([
@@ -400,83 +289,21 @@ describe("a provider", () => {
 		expect(await entriesOf(home)).toMatchObject([{ detail: { trigger: { code: problem } } }]);
 	});
 
-	test.each<[string, unknown]>([
-		["authorization_endpoint", "javascript:alert(1)"],
-		["authorization_endpoint", 5],
-		["issuer", null],
-		["issuer", "x"],
-	])("whose discovery has the %s %j is rejected before", async (name, value) => {
-		const home = await withProvider(`${env.LIAR_URL}/${saying({ discovery: { [name]: value } })}`);
-		const { hash } = await begin(home, browser());
-		expect(hash).toMatch(/^#problem=(provider_unavailable|invalid_response)$/);
-	});
-
-	test.each<[string, unknown]>([
-		["jwks_uri", ["x"]],
-		["jwks_uri", "x"],
-		["token_endpoint", {}],
-		["id_token_signing_alg_values_supported", ["none"]],
-	])("whose discovery has the %s %j is rejected after", async (name, value) => {
-		const { answer, claims } = await atLiar(saying({ discovery: { [name]: value } }));
-		expect(await answer({ claims })).toEqual({ problem: "invalid_response" });
-	});
-
-	test("whose discovery has no list of ways to authenticate gets the usual one", async () => {
-		const token_endpoint_auth_methods_supported = 5;
-		const { answer, claims } = await atLiar(
-			saying({ discovery: { token_endpoint_auth_methods_supported } }),
-		);
-		expect(await answer({ claims })).toEqual({ token });
-	});
-
-	test.each<[string, unknown]>([
-		["no keys", []],
-		["keys that are no objects", [5, null]],
-		["a key without its numbers", [{ kty: "RSA", kid: "1", use: "sig" }]],
-		["keys that are no list", "none"],
-	])("that publishes %s is rejected", async (_, keys) => {
-		const { answer, claims } = await atLiar(saying({ keys: { keys } }));
-		expect(await answer({ claims })).toEqual({ problem: "invalid_response" });
-	});
-
-	test.each<[string, unknown]>([
-		["denies", false],
-		["denies in another form", "0"],
-	])(
-		"whose userinfo %s that it has verified the address is believed",
-		async (_, email_verified) => {
-			const { answer, claims } = await atLiar();
-			const { email, ...rest } = claims;
-			const userinfo = { sub: claims.sub, email, email_verified };
-			expect(await answer({ claims: { ...rest, email_verified: true }, userinfo })).toEqual({
-				problem: "email_not_verified",
-			});
-		},
-	);
-
-	test("whose userinfo has the address signs in", async () => {
-		const { answer, claims } = await atLiar();
-		const { email, ...rest } = claims;
-		expect(await answer({ claims: rest, userinfo: { sub: claims.sub, email } })).toEqual({ token });
-	});
-
 	test("that hangs is rejected", async () => {
 		const home = await withProvider(`${env.LIAR_URL}/hang`);
 		const { hash } = await withoutPatience(() => begin(home, browser()));
 		expect(hash).toBe("#problem=provider_unavailable");
 	});
 
-	test.each([
-		"http://10.0.0.1",
-		"https://localhost",
-		"https://[::1]:8443",
-		"https://metadata.internal",
-	])("on the private host %s isn't asked", async (issuer) => {
-		const home = await withProvider(issuer);
-		const own = browser({ ALLOW_PRIVATE_DESTINATIONS: "false" });
-		const { hash } = await begin(home, own);
-		expect(hash).toMatch(/^#problem=(provider_unavailable|invalid_response)$/);
-	});
+	test.each(["http://10.0.0.1", "https://localhost"])(
+		"on the private host %s isn't asked",
+		async (issuer) => {
+			const home = await withProvider(issuer);
+			const own = browser({ ALLOW_PRIVATE_DESTINATIONS: "false" });
+			const { hash } = await begin(home, own);
+			expect(hash).toMatch(/^#problem=(provider_unavailable|invalid_response)$/);
+		},
+	);
 
 	test("is asked only for a verified domain that has one", async () => {
 		const missing = await begin({ path: `/sso/oidc/${v7()}` }, browser());

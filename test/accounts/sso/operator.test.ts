@@ -1,7 +1,7 @@
 import { env } from "cloudflare:workers";
 import { v7 } from "uuid";
 import { describe, expect, test } from "vitest";
-import type { Lie } from "../../support/provider.ts";
+import type { Lie } from "../../support/liar.ts";
 import { begin, browser } from "./browser.ts";
 import { entriesOf, identitiesOf, outcomeOf, userWith, withDomain } from "./support.ts";
 

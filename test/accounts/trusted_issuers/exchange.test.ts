@@ -340,19 +340,20 @@ describe("a request", () => {
 		expect((await post(fields)).status).toBe(200);
 	});
 
-	test.each([
-		{ client_id: "" },
-		{ subject_token: "" },
-		{ subject_token_type: "" },
-		{ subject_token_type: "urn:ietf:params:oauth:token-type:saml2" },
-		{ requested_token_type: "urn:ietf:params:oauth:token-type:refresh_token" },
-		{ actor_token: "x" },
-	])("is rejected with %o", async (change) => {
-		const response = await post({ ...(await complete(await trusting())), ...change });
-		expect([response.status, await response.json()]).toMatchObject([
-			400,
-			{ error: "invalid_request" },
-		]);
+	test("is rejected if a parameter is missing or isn't supported", async () => {
+		const fields = await complete(await trusting());
+		for (const change of [
+			{ client_id: "" },
+			{ subject_token: "" },
+			{ subject_token_type: "" },
+			{ subject_token_type: "urn:ietf:params:oauth:token-type:saml2" },
+			{ requested_token_type: "urn:ietf:params:oauth:token-type:refresh_token" },
+			{ actor_token: "x" },
+		]) {
+			const response = await post({ ...fields, ...change });
+			const { error } = await response.json<{ error: string }>();
+			expect([change, response.status, error]).toEqual([change, 400, "invalid_request"]);
+		}
 	});
 
 	test("that is rejected counts against the limit of its IP address", async () => {
