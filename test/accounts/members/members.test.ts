@@ -1,10 +1,10 @@
-import { eq } from "drizzle-orm";
-import { beforeAll, describe, expect, test } from "vitest";
+import { eq, sql } from "drizzle-orm";
+import { describe, expect, test } from "vitest";
 import { organizationId } from "../../../src/db/organization_ids.ts";
 import { members } from "../../../src/db/schema/members.ts";
 import { users } from "../../../src/db/schema/users.ts";
-import { forbidden } from "../../support/errors.ts";
-import { call, cost, db, join, keyFor, racing, times, world } from "../../support/world.ts";
+import { forbidden, wrong } from "../../support/errors.ts";
+import { call, cost, db, join, racing, times, world } from "../../support/world.ts";
 
 const NOT_ADMIN = "You can only edit others if you are an admin.";
 const ABOVE_YOU = "You can only edit others with level lower or equal to you.";
@@ -33,33 +33,18 @@ async function people() {
 
 test("the list shows a member's user and all fields", async () => {
 	const { here, owner } = await world();
-	const { status, body } = await here("GET", "/members/");
-	expect(status).toBe(200);
-	expect(body).toEqual({
-		count: 1,
-		next: null,
-		previous: null,
-		results: [
-			{
-				id: expect.any(String),
-				user: {
-					id: owner.id,
-					uuid: owner.uuid,
-					distinct_id: owner.distinct_id,
-					first_name: "Test",
-					last_name: "",
-					email: owner.email,
-					is_email_verified: false,
-					mascot_config: {},
-				},
-				level: 15,
-				joined_at: expect.any(String),
-				updated_at: expect.any(String),
-				is_2fa_enabled: false,
-				has_social_auth: false,
-			},
-		],
-	});
+	const { body } = await here("GET", "/members/");
+	const { id, uuid, distinct_id, email } = owner;
+	const names = { first_name: "Test", last_name: "", mascot_config: {} };
+	expect(body.results).toEqual([
+		{
+			id: expect.any(String),
+			user: { id, uuid, distinct_id, email, is_email_verified: false, ...names },
+			level: 15,
+			...{ joined_at: expect.any(String), updated_at: expect.any(String) },
+			...{ is_2fa_enabled: false, has_social_auth: false },
+		},
+	]);
 });
 
 test("any member lists the active members, newest first", async () => {
@@ -137,81 +122,55 @@ describe("changing a level, in the order of the checks", () => {
 
 	test("is rejected for a member above the caller", async () => {
 		const { set, admin, owner } = await people();
-		expect(await set(admin, owner, { level: 1 })).toMatchObject(forbidden(ABOVE_YOU));
-		expect(await set(admin, owner, { level: "x" })).toMatchObject(forbidden(ABOVE_YOU));
+		for (const level of [1, "x"])
+			expect(await set(admin, owner, { level })).toMatchObject(forbidden(ABOVE_YOU));
 	});
 
 	test("is rejected with an invalid body", async () => {
 		const { set, admin, member } = await people();
-		expect((await set(admin, member, { level: 2 })).body).toMatchObject({
-			code: "invalid_choice",
-			detail: '"2" is not a valid choice.',
-			attr: "level",
-		});
-		expect((await set(admin, member, { level: "x" })).body).toMatchObject({
-			code: "invalid_input",
-			detail: "A valid integer is required.",
-			attr: "level",
-		});
-		expect((await set(admin, member, { level: null })).body).toMatchObject({
-			code: "null",
-			attr: "level",
-		});
-		expect((await set(admin, admin, { level: 2 })).body.code).toBe("invalid_choice");
-		expect((await set(member, member, { level: 2 })).body.code).toBe("invalid_choice");
+		for (const [by, target, level, code] of [
+			[admin, member, 2, "invalid_choice"],
+			[admin, member, "x", "invalid_input"],
+			[admin, member, null, "null"],
+			[admin, admin, 2, "invalid_choice"],
+			[member, member, 2, "invalid_choice"],
+		] as const)
+			expect((await set(by, target, { level })).body).toMatchObject({ code, attr: "level" });
 	});
 
-	test("is rejected for the caller's own level", async () => {
+	test("is rejected for the caller's own level, and to owner unless the caller is one", async () => {
 		const { set, admin, member, owner2 } = await people();
 		for (const someone of [admin, member, owner2])
 			for (const level of [1, 8, 15])
 				expect(await set(someone, { uuid: "@me" }, { level })).toMatchObject(forbidden(OWN_LEVEL));
-	});
-
-	test("to owner is rejected unless the caller is an owner", async () => {
-		const { set, admin, member } = await people();
 		expect(await set(admin, member, { level: 15 })).toMatchObject(forbidden(NOT_OWNER));
 	});
 
 	test("works up to the caller's own level", async () => {
 		const { set, admin, admin2, member, owner2, owner } = await people();
-		const { status, body } = await set(admin, member, { level: 8 });
-		expect({ status, level: body.level, uuid: body.user.uuid }).toEqual({
-			status: 200,
-			level: 8,
-			uuid: member.uuid,
-		});
+		const changed = await set(admin, member, { level: 8 });
+		expect(changed).toMatchObject({ status: 200, body: { level: 8, user: { uuid: member.uuid } } });
 		expect((await set(admin, admin2, { level: 1 })).body.level).toBe(1);
 		expect((await set(owner2, member, { level: 15 })).body.level).toBe(15);
 		expect((await set(owner2, owner, { level: 1 })).body.level).toBe(1);
 	});
 
 	test("with {} changes nothing, not even updated_at", async () => {
-		const { set, admin, member, base } = await people();
-		const before = (await call("GET", base, { key: admin.key })).body.results.find(
-			({ user }: { user: { uuid: string } }) => user.uuid === member.uuid,
-		);
+		const { set, admin, member, ask, base } = await people();
+		const before = (await ask("GET", `${base}?email=${member.email}`)).body.results[0];
 		expect((await set(admin, member, {})).body).toEqual(before);
 		expect((await set(admin, member, { level: 1 })).body).toEqual(before);
-		expect((await set(admin, member, { joined_at: null, level: 8 })).body.joined_at).toBe(
-			before.joined_at,
-		);
+		const { joined_at } = (await set(admin, member, { joined_at: null, level: 8 })).body;
+		expect(joined_at).toBe(before.joined_at);
 	});
 });
 
 test("an unknown member is not found", async () => {
 	const { ask, base } = await people();
 	const stranger = await world();
-	for (const uuid of [stranger.owner.uuid, "x", "1", "00000000-0000-0000-0000-000000000000"])
-		for (const [method, body] of [
-			["PATCH", { level: 1 }],
-			["PATCH", { level: "x" }],
-			["DELETE"],
-		] as const)
-			expect(await ask(method, `${base}/${uuid}`, body ? { body } : {})).toMatchObject({
-				status: 404,
-				body: { detail: "Not found." },
-			});
+	for (const uuid of [stranger.owner.uuid, "x"])
+		for (const [method, body] of [["PATCH", { level: "x" }], ["DELETE"]] as const)
+			expect((await ask(method, `${base}/${uuid}`, { body })).status).toBe(404);
 });
 
 describe("removing a member", () => {
@@ -219,15 +178,9 @@ describe("removing a member", () => {
 		const { remove, member, admin, owner2, base, ask } = await people();
 		for (const someone of [member, admin])
 			expect((await remove(someone, { uuid: "@me" })).status).toBe(204);
-		expect(await remove(owner2, { uuid: "@me" })).toMatchObject({
-			status: 400,
-			body: {
-				type: "validation_error",
-				code: "invalid_input",
-				detail: LAST_OWNER,
-				attr: null,
-			},
-		});
+		expect(await remove(owner2, { uuid: "@me" })).toMatchObject(
+			wrong("invalid_input", LAST_OWNER, null),
+		);
 		expect((await ask("GET", base)).body.count).toBe(3);
 		expect((await call("GET", base, { key: member.key })).status).toBe(403);
 	});
@@ -257,12 +210,9 @@ describe("removing a member", () => {
 
 	test("removes all access to the organization immediately", async () => {
 		const { remove, admin, member, id, project, ask } = await people();
-		await ask("PATCH", `/api/projects/${project}`, {
-			body: { access_control: true },
-		});
-		await ask("POST", `/api/projects/${project}/members`, {
-			body: { user_uuid: member.uuid, level: 8 },
-		});
+		const path = `/api/projects/${project}`;
+		await ask("PATCH", path, { body: { access_control: true } });
+		await ask("POST", `${path}/members`, { body: { user_uuid: member.uuid, level: 8 } });
 		expect((await call("GET", `/api/projects/${project}`, { key: member.key })).status).toBe(200);
 		await remove(admin, member);
 		expect((await call("GET", `/api/projects/${project}`, { key: member.key })).status).toBe(404);
@@ -279,38 +229,15 @@ describe("removing a member", () => {
 	});
 });
 
-describe("an organization always has an owner", () => {
-	test("one owner is left when two owners demote each other 20 times at once", async () => {
-		for (let round = 0; round < 5; round++) {
-			const { set, owner, owner2, id } = await people();
-			const requests = Array.from({ length: 20 }, (_, i) =>
-				i % 2 ? set(owner, owner2, { level: 1 }) : set(owner2, owner, { level: 8 }),
-			);
-			const responses = await Promise.all(requests);
-			for (const response of responses)
-				if (response.status !== 200) expect(response.status).toBe(403);
-			const rows = await db
-				.select()
-				.from(members)
-				.where(eq(members.organization_id, organizationId(id)));
-			expect(rows.filter(({ level }) => level === 15)).toHaveLength(1);
-		}
-	});
-
-	test("one owner is left when two owners demote and remove each other at once", async () => {
-		for (let round = 0; round < 5; round++) {
-			const { set, remove, owner, owner2, id } = await people();
-			await Promise.all([
-				set(owner, owner2, { level: 8 }).then(() => remove(owner, owner2)),
-				set(owner2, owner, { level: 8 }).then(() => remove(owner2, owner)),
-			]);
-			const rows = await db
-				.select()
-				.from(members)
-				.where(eq(members.organization_id, organizationId(id)));
-			expect(rows.filter(({ level }) => level === 15)).toHaveLength(1);
-		}
-	});
+test("one owner is left when two owners demote and remove each other at once", async () => {
+	const { set, remove, owner, owner2, id } = await people();
+	await Promise.all([
+		set(owner, owner2, { level: 8 }).then(() => remove(owner, owner2)),
+		set(owner2, owner, { level: 8 }).then(() => remove(owner2, owner)),
+	]);
+	const isOfHome = eq(members.organization_id, organizationId(id));
+	const rows = await db.select().from(members).where(isOfHome);
+	expect(rows.filter(({ level }) => level === 15)).toHaveLength(1);
 });
 
 test("level changes and removals are logged", async () => {
@@ -318,87 +245,29 @@ test("level changes and removals are logged", async () => {
 	await set(admin, member, { level: 8 });
 	await remove(admin, member);
 	const { body } = await ask("GET", `/api/organizations/${id}/activity_log?scope=Member`);
+	const detail = { name: member.email };
+	const changes = [{ field: "level", action: "changed", before: 1, after: 8 }];
 	expect(body.results).toMatchObject([
-		{
-			activity: "deleted",
-			user: { uuid: admin.uuid },
-			detail: { name: member.email },
-		},
-		{
-			activity: "updated",
-			detail: {
-				name: member.email,
-				changes: [{ field: "level", action: "changed", before: 1, after: 8 }],
-			},
-		},
+		{ activity: "deleted", user: { uuid: admin.uuid }, detail },
+		{ activity: "updated", detail: { ...detail, changes } },
 	]);
 });
 
-describe.each([0, 1, 99, 100, 101, 1000])("a list of %i more members", (n) => {
-	let home: Awaited<ReturnType<typeof world>>;
-	beforeAll(async () => {
-		home = await world();
-		await times(n, (i) => db.insert(users).values({ email: `${home.id}-${i}@tenantry.test` }));
-		const rows = await db.select({ id: users.id, email: users.email }).from(users);
-		const added = rows.filter(({ email }) => email.startsWith(home.id));
-		await times(n, (i) =>
-			db.insert(members).values({
-				organization_id: organizationId(home.id),
-				user_id: added[i]?.id ?? 0,
-				level: 1,
-			}),
-		);
+test("a large organization doesn't make searching, inviting, joining and reading it cost more", async () => {
+	const home = await world();
+	await times(1000, (i) => db.insert(users).values({ email: `${home.id}-${i}@tenantry.test` }));
+	await db.run(sql`insert into members (id, organization_id, user_id, level)
+		select lower(hex(randomblob(16))), ${home.organization_id}, id, 1 from users
+		where email like ${`${home.id}-%`}`);
+	const found = await home.here("GET", `/members?search=${home.id}-`);
+	expect([cost(found).trips, found.body.count]).toEqual([1, 1000]);
+	await home.here("PATCH", "", { body: { is_member_join_email_enabled: false } });
+	const invite = await home.here("POST", "/invites", {
+		body: { target_email: `${home.id}-new@tenantry.test`, send_email: false },
 	});
-
-	test("is complete, with one round trip per page", async () => {
-		const seen = new Set<string>();
-		let path: string | null = `/api/organizations/${home.id}/members`;
-		let pages = 0;
-		let read = 0;
-		while (path) {
-			const response = await home.ask("GET", path);
-			expect(cost(response)).toMatchObject({ trips: 1, written: 0 });
-			expect(response.body.count).toBe(n + 1);
-			for (const { id } of response.body.results) seen.add(id);
-			read += cost(response).read;
-			path = response.body.next;
-			pages += 1;
-		}
-		expect({ seen: seen.size, pages }).toEqual({
-			seen: n + 1,
-			pages: Math.ceil((n + 1) / 100),
-		});
-		expect(read).toBeLessThan(4 * n + 30 * pages);
-	});
-
-	test("is filtered in one round trip, too", async () => {
-		const response = await home.here("GET", `/members?search=${home.id}-`);
-		expect([cost(response).trips, response.body.count]).toEqual([1, n]);
-	});
-
-	test("doesn't make inviting and joining cost more", async () => {
-		const target_email = `${home.id}-new@tenantry.test`;
-		await home.here("PATCH", "", {
-			body: { is_member_join_email_enabled: false },
-		});
-		const invite = await home.here("POST", "/invites", {
-			body: { target_email, send_email: false },
-		});
-		expect(cost(invite).read).toBeLessThan(150);
-		const token = invite.body.accept_url.split("/").at(-1);
-		const joined = await call("POST", `/api/invites/${token}/accept`);
-		expect(joined.status).toBe(200);
-		expect(cost(joined).read).toBeLessThan(200);
-	});
-
-	test("doesn't make reading the organization cost more", async () => {
-		const { read } = cost(await home.here("GET", ""));
-		expect(read).toBeLessThan(20);
-	});
-});
-
-test("a key restricted to an organization lists its members", async () => {
-	const { owner, id } = await world();
-	const key = await keyFor(owner.id, { scoped_organizations: [id] });
-	expect((await call("GET", `/api/organizations/${id}/members`, { key })).status).toBe(200);
+	expect(cost(invite).read).toBeLessThan(150);
+	const joined = await call("POST", `/api${new URL(invite.body.accept_url).pathname}/accept`);
+	expect(joined.status).toBe(200);
+	expect(cost(joined).read).toBeLessThan(200);
+	expect(cost(await home.here("GET", "")).read).toBeLessThan(20);
 });

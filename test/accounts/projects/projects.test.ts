@@ -1,17 +1,12 @@
 import { describe, expect, test } from "vitest";
 import { organizationId } from "../../../src/db/organization_ids.ts";
 import { projectMembers } from "../../../src/db/schema/project_members.ts";
+import { forbidden, wrong } from "../../support/errors.ts";
 import { call, db, join, keyFor, world } from "../../support/world.ts";
 
-const denied = {
-	status: 403,
-	body: {
-		type: "authentication_error",
-		code: "permission_denied",
-		detail: "You don't have access to the project.",
-		attr: null,
-	},
-};
+const INSUFFICIENT = "Your organization access level is insufficient.";
+
+const denied = forbidden("You don't have access to the project.");
 
 test("an admin creates a project in the current organization or in one named in the body", async () => {
 	const { ask, id } = await world();
@@ -19,56 +14,30 @@ test("an admin creates a project in the current organization or in one named in 
 	const first = await ask("POST", "/api/projects/", { body: { name: "Here" } });
 	expect(first.status).toBe(201);
 	expect(first.body).toEqual({
-		id: expect.any(Number),
-		uuid: expect.any(String),
-		organization: other.id,
-		name: "Here",
-		timezone: "UTC",
-		access_control: false,
-		created_at: expect.any(String),
+		...{ id: expect.any(Number), uuid: expect.any(String), organization: other.id },
+		...{ name: "Here", timezone: "UTC", access_control: false, created_at: expect.any(String) },
 	});
-	const body = {
-		name: "There",
-		organization: id,
-		timezone: "Europe/Berlin",
-		access_control: true,
-	};
+	const body = { organization: id, name: "There", timezone: "Europe/Berlin", access_control: true };
 	const second = (await ask("POST", "/api/projects/", { body })).body;
 	expect(second).toMatchObject(body);
 	expect((await ask("GET", `/api/projects/${second.id}`)).body).toEqual(second);
 	expect((await ask("GET", "/api/projects")).body).toMatchObject({ count: 4 });
 });
 
-test("creating a project requires the admin level, an organization of the caller and a valid time zone", async () => {
-	const { ask, id } = await world();
+test("creating a project requires the admin level and an organization of the caller", async () => {
+	const { id } = await world();
 	const create = (key: string, organization?: string) =>
 		call("POST", "/api/projects", { key, body: { name: "x", organization } });
 	const member = await join(id, 1);
-	expect((await create(member.key)).body.detail).toBe(
-		"Your organization access level is insufficient.",
-	);
+	expect(await create(member.key)).toMatchObject(forbidden(INSUFFICIENT));
 	const elsewhere = await world();
-	expect((await create(elsewhere.key, id)).body).toMatchObject({
-		code: "does_not_exist",
-		detail: `Invalid pk "${id}" - object does not exist.`,
-		attr: "organization",
-	});
-	await elsewhere.ask("DELETE", `/api/organizations/${elsewhere.id}`);
-	expect((await create(elsewhere.key)).body).toMatchObject({
-		code: "required",
-		attr: "organization",
-	});
-	expect(
-		(
-			await ask("POST", "/api/projects", {
-				body: { name: "x", timezone: "Nowhere/Land" },
-			})
-		).body,
-	).toMatchObject({
-		code: "invalid_choice",
-		detail: '"Nowhere/Land" is not a valid choice.',
-		attr: "timezone",
-	});
+	expect(await create(elsewhere.key, id)).toMatchObject(
+		wrong("does_not_exist", `Invalid pk "${id}" - object does not exist.`, "organization"),
+	);
+	await elsewhere.here("DELETE", "");
+	expect(await create(elsewhere.key)).toMatchObject(
+		wrong("required", "This field is required.", "organization"),
+	);
 });
 
 test("an admin changes a project, an owner deletes it", async () => {
@@ -91,28 +60,22 @@ test("a private project is visible only to admins and its members", async () => 
 	const path = `/api/projects/${project}`;
 	const [member, admin] = [await join(id, 1), await join(id, 8)];
 	await ask("PATCH", path, { body: { access_control: true } });
-
-	{
-		const { key } = admin;
-		expect((await call("GET", path, { key })).status).toBe(200);
-		expect((await call("GET", `${path}/members`, { key })).status).toBe(200);
-	}
+	for (const each of [path, `${path}/members`])
+		expect((await ask("GET", each, { key: admin.key })).status).toBe(200);
 	const { key } = member;
-	expect((await call("GET", path, { key })).body.detail).toBe("Project not found.");
-	expect(await call("GET", `${path}/members`, { key })).toMatchObject(denied);
-	expect(await call("GET", `${path}/activity_log`, { key })).toMatchObject(denied);
-	expect((await call("GET", "/api/projects", { key })).body.count).toBe(0);
-	expect((await call("GET", `/api/organizations/${id}`, { key })).body.teams).toEqual([]);
-	expect((await call("GET", "/api/users/@me", { key })).body.project).toBeNull();
+	const read = (at: string) => call("GET", at, { key });
+	expect((await read(path)).body.detail).toBe("Project not found.");
+	expect(await read(`${path}/members`)).toMatchObject(denied);
+	expect(await read(`${path}/activity_log`)).toMatchObject(denied);
+	expect((await read("/api/projects")).body.count).toBe(0);
+	expect((await read(`/api/organizations/${id}`)).body.teams).toEqual([]);
+	expect((await read("/api/users/@me")).body.project).toBeNull();
 	expect((await here("GET", "")).body.teams).toHaveLength(1);
-
-	await ask("POST", `${path}/members`, {
-		body: { user_uuid: member.uuid, level: 1 },
-	});
-	expect((await call("GET", path, { key })).status).toBe(200);
-	expect((await call("GET", "/api/projects", { key })).body.count).toBe(1);
-	expect((await call("GET", `/api/organizations/${id}`, { key })).body.teams).toHaveLength(1);
-	expect((await call("GET", "/api/projects/@current", { key })).body.id).toBe(project);
+	await ask("POST", `${path}/members`, { body: { user_uuid: member.uuid, level: 1 } });
+	expect((await read(path)).status).toBe(200);
+	expect((await read("/api/projects")).body.count).toBe(1);
+	expect((await read(`/api/organizations/${id}`)).body.teams).toHaveLength(1);
+	expect((await read("/api/projects/@current")).body.id).toBe(project);
 	expect((await call("PATCH", path, { key, body: { name: "x" } })).status).toBe(403);
 });
 
@@ -125,14 +88,9 @@ test("a project's admin may change the project but not delete it", async () => {
 		user_id: someone.id,
 		level: 8,
 	});
-	expect(
-		(
-			await call("PATCH", `/api/projects/${project}`, {
-				key: someone.key,
-				body: { name: "Mine" },
-			})
-		).body.name,
-	).toBe("Mine");
+	const { key } = someone;
+	const changed = await call("PATCH", `/api/projects/${project}`, { key, body: { name: "Mine" } });
+	expect(changed.body.name).toBe("Mine");
 	expect((await call("DELETE", `/api/projects/${project}`, { key: someone.key })).status).toBe(403);
 });
 
@@ -152,32 +110,6 @@ test("a restricted key sees only its projects and can't create any", async () =>
 	expect((await call("GET", "/api/users/@me", { key })).body.organizations).toMatchObject([{ id }]);
 });
 
-test("a time zone is a name in the IANA database, and its case is corrected", async () => {
-	const { ask } = await world();
-	const create = (timezone: string) =>
-		ask("POST", "/api/projects", { body: { name: "x", timezone } });
-	for (const [sent, saved] of [
-		["europe/berlin", "Europe/Berlin"],
-		["utc", "UTC"],
-		["Asia/Kolkata", "Asia/Kolkata"],
-	] as const)
-		expect((await create(sent)).body.timezone).toBe(saved);
-	for (const unknown of ["+01:00", "", "Mars/Base", "UTC+1"])
-		expect((await create(unknown)).body).toMatchObject({
-			code: "invalid_choice",
-			attr: "timezone",
-		});
-});
-
-test("the error names the first of several invalid fields", async () => {
-	const { ask } = await world();
-	const body = { access_control: 7, timezone: "bad", organization: "bad" };
-	const attr = async (fields: object) =>
-		(await ask("POST", "/api/projects", { body: fields })).body.attr;
-	expect(await attr(body)).toBe("name");
-	expect(await attr({ ...body, name: "x" })).toBe("organization");
-});
-
 test("a project's log entries can be filtered by its id", async () => {
 	const { ask, project } = await world();
 	await ask("PATCH", `/api/projects/${project}`, { body: { name: "x" } });
@@ -189,8 +121,6 @@ test("a project's log entries can be filtered by its id", async () => {
 });
 
 describe("the projects of one organization", () => {
-	const INSUFFICIENT = "Your organization access level is insufficient.";
-
 	/** Two organizations of one owner, each with a project. */
 	async function twoOrganizations() {
 		const home = await world();
@@ -202,20 +132,9 @@ describe("the projects of one organization", () => {
 		const { ask, here, other, project, elsewhere } = await twoOrganizations();
 		const ids = async (path: string) =>
 			(await ask("GET", path)).body.results.map(({ id }: { id: number }) => id);
-		expect((await here("GET", "/projects")).body).toMatchObject({
-			count: 1,
-			results: [{ id: project }],
-		});
+		expect((await here("GET", "/projects")).body.results).toMatchObject([{ id: project }]);
 		expect(await ids(`/api/organizations/${other}/projects/`)).toEqual([elsewhere]);
 		expect(await ids("/api/organizations/@current/projects")).toEqual([elsewhere]);
-		const second = (await here("POST", "/projects", { body: { name: "2" } })).body;
-		const first = (await here("GET", "/projects?limit=1")).body;
-		expect(first).toMatchObject({ count: 2, results: [{ id: second.id }] });
-		expect((await ask("GET", first.next)).body).toMatchObject({
-			count: 2,
-			next: null,
-			results: [{ id: project }],
-		});
 	});
 
 	test("are created, read, changed and deleted as on their own paths", async () => {
@@ -230,18 +149,13 @@ describe("the projects of one organization", () => {
 		expect((await here("GET", at)).body).toEqual(created.body);
 		expect((await ask("GET", `/api${at}`)).body).toEqual(created.body);
 		const name = "Renamed";
-		expect((await here("PATCH", at, { body: { name } })).body).toEqual({
-			...created.body,
-			name,
-		});
+		expect((await here("PATCH", at, { body: { name } })).body).toEqual({ ...created.body, name });
 		expect((await here("PATCH", at, { body: { name: "" } })).body.code).toBe("blank");
 		const log = `/activity_log?scope=Project&item_id=${created.body.id}`;
 		expect((await here("DELETE", at)).status).toBe(204);
-		expect((await here("GET", log)).body.results).toMatchObject([
-			{ activity: "deleted" },
-			{ activity: "updated" },
-			{ activity: "created" },
-		]);
+		expect((await here("GET", log)).body.results).toMatchObject(
+			["deleted", "updated", "created"].map((activity) => ({ activity })),
+		);
 		expect(await here("GET", at)).toMatchObject(missing);
 	});
 
@@ -312,13 +226,7 @@ describe("the projects of one organization", () => {
 		);
 		const restricted = { scoped_organizations: [id] };
 		expect((await get(restricted, list)).body.count).toBe(1);
-		expect(
-			(
-				await here("POST", "/projects", {
-					key: await keyFor(owner.id, restricted),
-					body: { name: "x" },
-				})
-			).status,
-		).toBe(201);
+		const key = await keyFor(owner.id, restricted);
+		expect((await here("POST", "/projects", { key, body: { name: "x" } })).status).toBe(201);
 	});
 });
