@@ -79,8 +79,7 @@ describe("an organization that allows only some apps", () => {
 	});
 
 	test("rejects a write that has begun before the list was changed", async () => {
-		const { id, as, app, owner } = await home();
-		expect(owner.id).toBeGreaterThan(0);
+		const { id, as } = await home();
 		const close = () =>
 			db
 				.update(organizations)
@@ -93,7 +92,6 @@ describe("an organization that allows only some apps", () => {
 		expect(sent.status).toBe(403);
 		const [row] = await db.select().from(organizations).where(eq(organizations.uuid, id));
 		expect(row?.name).toBe("One");
-		expect(app.client_id).not.toBe("");
 	});
 
 	test("costs other keys nothing, and apps no round trip and no written row", async () => {
@@ -168,17 +166,10 @@ describe("an app that an organization doesn't allow", () => {
 		expect(await make({ scoped_organizations: [id] })).toMatchObject(CLOSED);
 		expect(await make({ scoped_projects: [project] })).toMatchObject(CLOSED);
 		expect((await make({ scoped_organizations: [other.id] })).status).toBe(201);
-		const value = await keyFor(owner.id, { scopes: ["project:read"], expires_at: expires_at() });
-		const { body: own } = await call("GET", "/api/personal_api_keys/@current", {
-			key: await keyFor(owner.id, { scopes: ["*"] }),
-		});
-		expect(value).not.toBe("");
-		const listed = await as("GET", "/api/personal_api_keys");
-		const short = listed.body.results.find(
-			(each: { id: string; expires_at: string | null; scoped_organizations: string[] }) =>
-				each.id !== own.id && each.expires_at !== null && each.scoped_organizations.length === 0,
-		);
-		const path = `/api/personal_api_keys/${short.id}`;
+		await keyFor(owner.id, { label: "Short", scopes: ["project:read"], expires_at: expires_at() });
+		const { results } = (await as("GET", "/api/personal_api_keys")).body;
+		const { id: short } = results.find(({ label }: { label: string }) => label === "Short");
+		const path = `/api/personal_api_keys/${short}`;
 		expect(await as("POST", `${path}/roll`)).toMatchObject(CLOSED);
 		expect(await as("PATCH", path, { body: { label: "Mine" } })).toMatchObject(CLOSED);
 	});

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { isRedirectUri } from "../../../src/accounts/oauth/redirect_uris.ts";
+import { isRedirectUri, isSameRedirect } from "../../../src/accounts/oauth/redirect_uris.ts";
 
 test.each([
 	"https://notes.example/callback?x=1",
@@ -57,6 +57,8 @@ test.each([
 	"https://user@notes.example/cb",
 	"cursor://user:pass@x/cb",
 	"https://notes.example/cb#x",
+	"https://notes.example/cb#",
+	"//notes.example/cb",
 	"cursor://x/cb#x",
 	"cur\tsor://x/cb",
 	"notes:callback",
@@ -64,3 +66,19 @@ test.each([
 	"/callback",
 	"",
 ])("no app may continue at %j", (uri) => expect(isRedirectUri(uri)).toBe(false));
+
+test.each([
+	["http://127.0.0.1/cb", "http://127.0.0.1:33418/cb", true],
+	["http://localhost/cb", "http://localhost:1/cb", true],
+	["http://[::1]:80/cb", "http://[::1]:9/cb", true],
+	["com.example.app:/cb", "com.example.app:/cb", true],
+	["http://127.0.0.1/cb", "http://127.0.0.1:33418/other", false],
+	["http://127.0.0.1/cb", "https://127.0.0.1:33418/cb", false],
+	["http://127.0.0.1/cb", "http://127.0.0.1.evil.test:33418/cb", false],
+	["http://127.0.0.1/cb", "http://user@127.0.0.1:33418/cb", false],
+	["com.example.app:/cb", "com.example.app:/other", false],
+	["https://notes.example/cb", "https://notes.example:8443/cb", false],
+	["https://notes.example/cb", "https://notes.example/cb?x=1", false],
+])("an app with %s continues at %s: %s", (registered, given, is) => {
+	expect(isSameRedirect(registered, given)).toBe(is);
+});

@@ -3,7 +3,6 @@ import { eq } from "drizzle-orm";
 import { v7 } from "uuid";
 import { expect, test, vi } from "vitest";
 import { scopes } from "../../../src/access/scopes.ts";
-import { appName } from "../../../src/accounts/oauth/app_name.ts";
 import { organizations } from "../../../src/db/schema/organizations.ts";
 import { users } from "../../../src/db/schema/users.ts";
 import { forbidden } from "../../support/errors.ts";
@@ -131,20 +130,20 @@ test.each([{}, { scope: "" }, { scope: "offline_access" }, { scope: "claudeai op
 	},
 );
 
-test.each([
-	["redirect_uri", { redirect_uri: `${CALLBACK}/x` }],
-	["redirect_uri", { redirect_uri: `${CALLBACK}?x=1` }],
-	["redirect_uri", { redirect_uri: "https://notes.example:8443/callback" }],
-	["client_id", { client_id: "https://notes.example" }],
-	["client_id", { client_id: "https://notes.example/a/../b" }],
-	["client_id", { client_id: "javascript:alert(1)" }],
-])("a request with a wrong %s leads nowhere, whatever else is wrong: %o", async (attr, fields) => {
+test("a request with a wrong app or redirect URI leads nowhere, whatever else is wrong", async () => {
 	const home = await world();
-	for (const more of [{}, { response_type: "token", resource: "x" }]) {
-		const { parameters } = await request(newApp(), { ...fields, ...more });
-		expect(await preview(home, parameters)).toMatchObject(rejected(attr));
-		expect((await approve(home, parameters)).status).toBe(400);
-	}
+	for (const [attr, value] of [
+		["redirect_uri", `${CALLBACK}/x`],
+		["redirect_uri", `${CALLBACK}?x=1`],
+		["client_id", "https://notes.example"],
+		["client_id", "https://notes.example/a/../b"],
+		["client_id", "javascript:alert(1)"],
+	] as const)
+		for (const more of [{}, { response_type: "token", resource: "x" }]) {
+			const { parameters } = await request(newApp(), { [attr]: value, ...more });
+			expect(await preview(home, parameters)).toMatchObject(rejected(attr));
+			expect((await approve(home, parameters)).status).toBe(400);
+		}
 });
 
 test.each([
@@ -208,11 +207,6 @@ test.each([
 	expect([status, body.client_name]).toEqual([200, name]);
 });
 
-test("a long host in place of a name is shortened", () => {
-	const host = `${"notes.".repeat(20)}example`;
-	expect(appName(host).parse("")).toBe(`${host.slice(0, 40)}…`);
-});
-
 test("a long name is shortened, and one that hides text shown without that", async () => {
 	const client_name = `\u202e${"Notes ".repeat(20)}`;
 	const { parameters } = await request(newApp({ client_name }));
@@ -245,53 +239,41 @@ test("a document in a private network isn't fetched, nor one without encryption"
 
 test("only a program on the person's computer may choose its port", async () => {
 	const home = await world();
-	const loopback = ["http://127.0.0.1/cb", "http://localhost/cb", "http://[::1]:80/cb"];
-	const client_id = newApp({ redirect_uris: [...loopback, "com.example.app:/cb", CALLBACK] });
-	const seen = async (redirect_uri: string) =>
-		(await preview(home, (await request(client_id, { redirect_uri })).parameters)).status;
-	for (const [uri, status] of [
+	const client_id = newApp({ redirect_uris: ["http://127.0.0.1/cb", CALLBACK] });
+	for (const [redirect_uri, status] of [
 		["http://127.0.0.1:33418/cb", 200],
-		["http://localhost:1/cb", 200],
-		["http://[::1]:9/cb", 200],
-		["com.example.app:/cb", 200],
 		["http://127.0.0.1:33418/other", 400],
-		["https://127.0.0.1:33418/cb", 400],
-		["http://127.0.0.1.evil.test:33418/cb", 400],
-		["http://user@127.0.0.1:33418/cb", 400],
-		["com.example.app:/other", 400],
-	] as const)
-		expect([uri, await seen(uri)]).toEqual([uri, status]);
+		["https://notes.example:8443/callback", 400],
+	] as const) {
+		const { parameters } = await request(client_id, { redirect_uri });
+		expect([redirect_uri, (await preview(home, parameters)).status]).toEqual([
+			redirect_uri,
+			status,
+		]);
+	}
 });
 
 test("a person allows at most what the app asks for, and what they have themselves", async () => {
-	const home = await world();
+	const [home, other] = [await world(), await world()];
 	const { parameters } = await request(newApp(), { scope: "project:read" });
-	expect(await approve(home, parameters, { scopes: ["project:write"] })).toMatchObject(
-		rejected("scopes"),
-	);
-	expect(await approve(home, parameters, { scopes: [] })).toMatchObject(
-		rejected("scopes", "empty"),
-	);
-	const other = await world();
-	const scoped_organizations = [other.id];
-	expect(
-		await approve(home, parameters, { scopes: ["project:read"], scoped_organizations }),
-	).toMatchObject(rejected("scoped_organizations__0", "does_not_exist"));
-	const scoped_projects = [other.project];
-	expect(
-		await approve(home, parameters, { scopes: ["project:read"], scoped_projects }),
-	).toMatchObject(rejected("scoped_projects__0", "does_not_exist"));
+	const scopes = ["project:read"];
+	for (const [choice, attr, code] of [
+		[{ scopes: ["project:write"] }, "scopes", "invalid_input"],
+		[{ scopes: [] }, "scopes", "empty"],
+		[{ scoped_organizations: [other.id] }, "scoped_organizations__0", "does_not_exist"],
+		[{ scoped_projects: [other.project] }, "scoped_projects__0", "does_not_exist"],
+	] as const)
+		expect(await approve(home, parameters, { scopes, ...choice })).toMatchObject(
+			rejected(attr, code),
+		);
 	const few = await keyFor(home.owner.id, { scopes: ["personal_api_key:write"] });
 	expect(await approve({ key: few }, parameters)).toMatchObject(
 		forbidden("An API key can't give more access than it has itself."),
 	);
-	const expires_at = new Date(Date.now() + 86_400_000).toISOString();
-	const short = await keyFor(home.owner.id, { scopes: ["*"], expires_at });
-	expect((await approve({ key: short }, parameters)).status).toBe(403);
-	expect(
-		(await approve({ key: short }, parameters, { scopes: ["project:read"], ends_at: expires_at }))
-			.status,
-	).toBe(200);
+	const ends_at = new Date(Date.now() + 86_400_000).toISOString();
+	const short = { key: await keyFor(home.owner.id, { scopes: ["*"], expires_at: ends_at }) };
+	expect((await approve(short, parameters)).status).toBe(403);
+	expect((await approve(short, parameters, { scopes, ends_at })).status).toBe(200);
 });
 
 test("where keys must expire, an app's access must end", async () => {
@@ -350,9 +332,7 @@ test("the endpoints for apps have errors of the protocol", async () => {
 	expect((await send("POST", "/oauth/nothing")).status).toBe(404);
 });
 
-test("a form with very many parameters is read once, and too many requests of a network are rejected", async () => {
-	const names = new URLSearchParams(Array.from({ length: 70_000 }, (_, i) => [`${i}`, ""]));
-	expect((await send("POST", "/oauth/token", names)).status).toBe(400);
+test("too many requests of a network are rejected", async () => {
 	const address = v7();
 	await exhaust(env.REQUESTS, `apps from ${address}`);
 	for (const path of ["token", "revoke", "introspect", "register"]) {

@@ -205,22 +205,16 @@ test("redirect URIs that an app can't have are left out of its registration", as
 	expect(redirect_uris).toEqual([CALLBACK, LOOPBACK]);
 });
 
-const NAMES: [name: unknown, shown: string][] = [
-	["ノート <b>", "ノート <b>"],
-	["x".repeat(47), `${"x".repeat(40)}…`],
+test.each([
 	[" Notes\u202e\n", "Notes"],
-];
-for (const name of [undefined, null, "", " ", "\u200b", 1, {}, ["Notes"]])
-	NAMES.push([name, "Unnamed app"]);
-
-test.each(NAMES)("an app that calls itself %j is registered as %s", async (client_name, shown) => {
+	[undefined, "Unnamed app"],
+])("an app that calls itself %j is registered as %s", async (client_name, shown) => {
 	const body = { redirect_uris: [CALLBACK], client_name, logo_uri: 1, contacts: {}, tos_uri: "x" };
 	const response = await post(JSON.stringify(body));
 	const registered = await response.json<{ client_id: string; client_name: string }>();
 	expect([response.status, registered.client_name]).toEqual([201, shown]);
 	const asked = await request(registered.client_id, { redirect_uri: CALLBACK });
-	const { body: seen } = await preview(await world(), asked.parameters);
-	expect(seen.client_name).toBe(shown);
+	expect((await preview(await world(), asked.parameters)).body.client_name).toBe(shown);
 });
 
 test("a network registers ten apps a minute", async () => {

@@ -74,53 +74,37 @@ describe("registering an app", () => {
 	});
 
 	test("isn't for members, and an app of another organization is not found", async () => {
-		const { id, client, path, member } = await registered();
-		for (const [method, at] of [
+		const { here, client, path, member } = await registered();
+		const stranger = await world();
+		for (const [method, at, body] of [
 			["GET", "/oauth_clients"],
-			["POST", "/oauth_clients"],
+			["POST", "/oauth_clients", { name: "Mine", redirect_uris: [CALLBACK] }],
 			["GET", path],
-			["PATCH", path],
+			["PATCH", path, { name: "Mine" }],
 			["DELETE", path],
 		] as const) {
-			const body = { name: "Mine", redirect_uris: [CALLBACK] };
-			const options = { key: member.key, ...(method !== "GET" && { body }) };
-			const sent = await call(method, `/api/organizations/${id}${at}`, options);
-			expect([method, sent.status]).toEqual([method, 403]);
-		}
-		const stranger = await world();
-		for (const method of ["GET", "PATCH", "DELETE"]) {
-			const body = { name: "Mine" };
-			const sent = await stranger.here(method, path, method === "PATCH" ? { body } : {});
-			expect([method, sent.status]).toEqual([method, 404]);
+			const mine = await here(method, at, { key: member.key, body });
+			expect(mine).toMatchObject(forbidden("Your organization access level is insufficient."));
+			if (at === path) expect((await stranger.here(method, at, { body })).status).toBe(404);
 		}
 		const [row] = await db.select().from(oauthClients).where(eq(oauthClients.id, client.id));
 		expect(row?.name).toBe("Notes");
 	});
 
-	test.each([
-		"javascript:alert(1)",
-		"data:text/html,x",
-		"http://evil.example/callback",
-		"http://127.0.0.1.evil.example/callback",
-		"https://user:password@notes.example/callback",
-		"https://notes.example/callback#x",
-		"https://notes.example/callback#",
-		"notes:callback",
-		"//notes.example/callback",
-		"https://notes.example/\u202ecallback",
-		`https://notes.example/${"x".repeat(2_000)}`,
-		"",
-	])("rejects the redirect URI %s", async (uri) => {
+	test("rejects redirect URIs at which no app may continue", async () => {
 		const { here, path } = await registered();
-		const attr = "redirect_uris__1";
-		const redirect_uris = [CALLBACK, uri];
-		expect(
-			await here("POST", "/oauth_clients", { body: { name: "Notes", redirect_uris } }),
-		).toMatchObject({ status: 400, body: { attr } });
-		expect(await here("PATCH", path, { body: { redirect_uris } })).toMatchObject({
-			status: 400,
-			body: { attr },
-		});
+		const rejection = { status: 400, body: { attr: "redirect_uris__1" } };
+		for (const uri of [
+			"javascript:alert(1)",
+			`${CALLBACK}\u202e`,
+			CALLBACK + "x".repeat(2_000),
+			"",
+		]) {
+			const redirect_uris = [CALLBACK, uri];
+			const body = { name: "Notes", redirect_uris };
+			expect(await here("POST", "/oauth_clients", { body })).toMatchObject(rejection);
+			expect(await here("PATCH", path, { body: { redirect_uris } })).toMatchObject(rejection);
+		}
 	});
 
 	test.each([
@@ -230,7 +214,7 @@ describe("a registered app", () => {
 
 describe("deleting a registered app", () => {
 	test("ends all its access and its codes at once, with an event for each", async () => {
-		const { id, owner, key, client, path, here, member } = await registered();
+		const { id, key, client, path, here, member } = await registered();
 		const other = await world();
 		await db
 			.insert(members)
@@ -254,7 +238,6 @@ describe("deleting a registered app", () => {
 		const ended = { client_id, job: "app_deleted" };
 		expect(await endings(id)).toEqual([ended, ended]);
 		expect(await endings(other.id)).toEqual([ended]);
-		expect(owner.id).not.toBe(member.id);
 	});
 
 	test("ends access that a member gives in the meantime", async () => {
@@ -288,11 +271,4 @@ describe("deleting a registered app", () => {
 		const { parameters } = await request(client.id);
 		expect(await preview({ key }, parameters)).toMatchObject(NO_APP);
 	});
-});
-
-test("a member's key can't manage apps whatever its scopes", async () => {
-	const { id, member } = await registered();
-	expect(
-		await call("GET", `/api/organizations/${id}/oauth_clients`, { key: member.key }),
-	).toMatchObject(forbidden("Your organization access level is insufficient."));
 });

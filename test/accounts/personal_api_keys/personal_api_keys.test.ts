@@ -4,14 +4,14 @@ import { expect, test } from "vitest";
 import { digest, mint } from "../../../src/auth/keys.ts";
 import { personalApiKeys } from "../../../src/db/schema/personal_api_keys.ts";
 import { CURRENT_VERSION } from "../../../src/http/versions.ts";
+import { forbidden, wrong } from "../../support/errors.ts";
 import { eventually } from "../../support/time.ts";
 import { call, cost, db, forget, keyFor, person, times, world } from "../../support/world.ts";
 
 const path = "/api/personal_api_keys";
-const forbidden = {
-	status: 403,
-	body: { detail: "An API key can't give more access than it has itself." },
-};
+const TOO_MUCH = forbidden("An API key can't give more access than it has itself.");
+
+const meWith = async (key: string) => (await call("GET", "/api/users/@me", { key })).status;
 
 test("a new key works, and its value is shown once", async () => {
 	const { ask, id, project } = await world();
@@ -35,20 +35,12 @@ test("a new key works, and its value is shown once", async () => {
 		last_rolled_at: null,
 		allowed_ips: [],
 	});
-	expect((await ask("GET", `${path}/${body.id}`)).body).toEqual({
-		...body,
-		value: null,
-	});
-	expect((await ask("GET", path)).body.results[0]).toEqual({
-		...body,
-		value: null,
-	});
-	const open = (
-		await ask("POST", path, {
-			body: { label: "Open", scopes: ["organization:read"] },
-		})
-	).body;
-	expect((await call("GET", "/api/organizations", { key: open.value })).body.count).toBe(1);
+	const shown = { ...body, value: null };
+	expect((await ask("GET", `${path}/${body.id}`)).body).toEqual(shown);
+	expect((await ask("GET", path)).body.results[0]).toEqual(shown);
+	const fresh = { label: "Open", scopes: ["organization:read"] };
+	const { value: key } = (await ask("POST", path, { body: fresh })).body;
+	expect((await call("GET", "/api/organizations", { key })).body.count).toBe(1);
 });
 
 test("the value is not stored; KV has the documented record", async () => {
@@ -58,14 +50,9 @@ test("the value is not stored; KV has the documented record", async () => {
 	});
 	const record = await env.KEYS.get(`key:${await digest(body.value)}`, "json");
 	expect(record).toEqual({
-		id: body.id,
-		user_id: owner.id,
-		scopes: ["user:read"],
-		organizations: [id],
-		projects: [],
-		allowed_ips: [],
-		expires_at: null,
-		version: "2026-11-21",
+		...{ id: body.id, user_id: owner.id, scopes: ["user:read"] },
+		...{ organizations: [id], projects: [], allowed_ips: [] },
+		...{ expires_at: null, version: "2026-11-21" },
 	});
 	const rows = await db.select().from(personalApiKeys);
 	expect(JSON.stringify([rows, await env.KEYS.list()])).not.toContain(body.value);
@@ -94,94 +81,70 @@ test("a key whose record in KV has another form is read from D1, and the record 
 	await eventually(async () => expect(await env.KEYS.get(name)).toBe(replaced));
 });
 
+/** A new key, and functions that change it. */
+async function made(fields: object = {}) {
+	const home = await world();
+	const { body } = await home.ask("POST", path, { body: { label: "x", scopes: ["*"], ...fields } });
+	const at = `${path}/${body.id}`;
+	return { ...home, at, value: String(body.value) };
+}
+
 test("a revoked key is rejected by the next request", async () => {
-	const { ask } = await world();
-	const { body } = await ask("POST", path, {
-		body: { label: "x", scopes: ["*"] },
-	});
-	expect((await call("GET", "/api/users/@me", { key: body.value })).status).toBe(200);
-	expect((await ask("DELETE", `${path}/${body.id}`)).status).toBe(204);
-	expect((await call("GET", "/api/users/@me", { key: body.value })).status).toBe(401);
-	expect((await ask("GET", `${path}/${body.id}`)).status).toBe(404);
+	const { ask, at, value } = await made();
+	expect(await meWith(value)).toBe(200);
+	expect((await ask("DELETE", at)).status).toBe(204);
+	expect(await meWith(value)).toBe(401);
+	expect((await ask("GET", at)).status).toBe(404);
 });
 
 test("an added scope works immediately, even if KV is stale", async () => {
-	const { ask } = await world();
-	const { body } = await ask("POST", path, {
-		body: { label: "x", scopes: ["user:read"] },
-	});
-	const name = `key:${await digest(body.value)}`;
+	const { ask, at, value: key } = await made({ scopes: ["user:read"] });
+	const name = `key:${await digest(key)}`;
 	const stale = (await env.KEYS.get(name)) ?? "";
-	expect((await call("GET", "/api/projects", { key: body.value })).status).toBe(403);
-	expect(
-		(
-			await ask("PATCH", `${path}/${body.id}`, {
-				body: { scopes: ["project:read"] },
-			})
-		).body.scopes,
-	).toEqual(["project:read"]);
+	expect((await call("GET", "/api/projects", { key })).status).toBe(403);
+	const scopes = ["project:read"];
+	expect((await ask("PATCH", at, { body: { scopes } })).body.scopes).toEqual(scopes);
 	await env.KEYS.put(name, stale);
-	await forget(body.value);
-	expect((await call("GET", "/api/projects", { key: body.value })).status).toBe(200);
-	expect((await call("GET", "/api/users/@me", { key: body.value })).status).toBe(403);
+	await forget(key);
+	expect((await call("GET", "/api/projects", { key })).status).toBe(200);
+	expect(await meWith(key)).toBe(403);
 });
 
 test("a rolled key has a new value, and the old one stops working", async () => {
 	const { ask, key } = await world();
-	const { status, body } = await ask("POST", `${path}/@current/roll/`);
-	expect(status).toBe(200);
+	const { body } = await ask("POST", `${path}/@current/roll/`);
 	expect(body.last_rolled_at).not.toBeNull();
-	expect((await call("GET", "/api/users/@me", { key })).status).toBe(401);
-	expect((await call("GET", "/api/users/@me", { key: body.value })).status).toBe(200);
+	expect([await meWith(key), await meWith(body.value)]).toEqual([401, 200]);
 });
 
-test("20 parallel rolls of a key leave exactly one working value", async () => {
-	const { ask } = await world();
-	const { body } = await ask("POST", path, {
-		body: { label: "x", scopes: ["*"] },
-	});
-	const rolls = await Promise.all(
-		Array.from({ length: 20 }, () => ask("POST", `${path}/${body.id}/roll`)),
-	);
-	const values = [
-		body.value,
-		...rolls.flatMap(({ status, body }) => (status === 200 ? [body.value] : [])),
-	];
-	const working = await Promise.all(
-		values.map(async (key) => (await call("GET", "/api/users/@me", { key })).status === 200),
-	);
-	expect(working.filter(Boolean)).toHaveLength(1);
+test("parallel rolls of a key leave exactly one working value", async () => {
+	const { ask, at, value } = await made();
+	const rolls = await Promise.all(Array.from({ length: 10 }, () => ask("POST", `${at}/roll`)));
+	const values = rolls.flatMap(({ status, body }) => (status === 200 ? [body.value] : []));
+	const statuses = await Promise.all([value, ...values].map(meWith));
+	expect(statuses.filter((status) => status === 200)).toHaveLength(1);
 	expect(new Set(rolls.map(({ status }) => status))).toEqual(new Set([200, 400]));
 });
 
 test("@current is the key in use", async () => {
 	const { owner } = await world();
 	const key = await keyFor(owner.id, { label: "In use" });
-	expect((await call("GET", `${path}/@current`, { key })).body.label).toBe("In use");
-	expect(
-		(
-			await call("PATCH", `${path}/@current`, {
-				key,
-				body: { label: "Renamed" },
-			})
-		).body.label,
-	).toBe("Renamed");
-	expect((await call("DELETE", `${path}/@current`, { key })).status).toBe(204);
-	expect((await call("GET", `${path}/@current`, { key })).status).toBe(401);
+	const ask = (method: string, body?: object) => call(method, `${path}/@current`, { key, body });
+	expect((await ask("GET")).body.label).toBe("In use");
+	expect((await ask("PATCH", { label: "Renamed" })).body.label).toBe("Renamed");
+	expect((await ask("DELETE")).status).toBe(204);
+	expect((await ask("GET")).status).toBe(401);
 });
 
-test("another user’s key is not found", async () => {
-	const { ask } = await world();
-	const { body } = await (await world()).ask("POST", path, {
-		body: { label: "x", scopes: ["*"] },
-	});
+test("another user's key is not found", async () => {
+	const [{ ask }, { at }] = [await world(), await made()];
 	for (const [method, action, options] of [
 		["GET", ""],
 		["PATCH", "", { body: { label: "y" } }],
 		["DELETE", ""],
 		["POST", "/roll"],
 	] as const)
-		expect((await ask(method, `${path}/${body.id}${action}`, options)).status).toBe(404);
+		expect((await ask(method, at + action, options)).status).toBe(404);
 });
 
 test("a key can’t create, widen or roll a key that may do more than itself", async () => {
@@ -193,17 +156,9 @@ test("a key can’t create, widen or roll a key that may do more than itself", a
 		scoped_organizations: [id],
 		expires_at,
 	});
+	const allowed = { scopes: ["plugin:read"], scoped_organizations: [id], expires_at };
 	const make = (body: object) =>
-		call("POST", path, {
-			key,
-			body: {
-				label: "x",
-				scopes: ["plugin:read"],
-				scoped_organizations: [id],
-				expires_at,
-				...body,
-			},
-		});
+		call("POST", path, { key, body: { label: "x", ...allowed, ...body } });
 	const created = await make({});
 	expect(created.status).toBe(201);
 	expect((await make({ scoped_projects: [project] })).status).toBe(201);
@@ -215,21 +170,15 @@ test("a key can’t create, widen or roll a key that may do more than itself", a
 		{ expires_at: null },
 		{ expires_at: "2098-01-02" },
 	]) {
-		expect(await make(more)).toMatchObject(forbidden);
-		expect(await call("PATCH", `${path}/${created.body.id}`, { key, body: more })).toMatchObject(
-			forbidden,
-		);
+		expect(await make(more)).toMatchObject(TOO_MUCH);
+		const patch = await call("PATCH", `${path}/${created.body.id}`, { key, body: more });
+		expect(patch).toMatchObject(TOO_MUCH);
 	}
 	const wide = (await ask("POST", path, { body: { label: "wide", scopes: ["*"] } })).body;
-	expect(await call("POST", `${path}/${wide.id}/roll`, { key })).toMatchObject(forbidden);
-	expect(
-		(
-			await call("PATCH", `${path}/${wide.id}`, {
-				key,
-				body: { label: "still wide" },
-			})
-		).body.scopes,
-	).toEqual(["*"]);
+	expect(await call("POST", `${path}/${wide.id}/roll`, { key })).toMatchObject(TOO_MUCH);
+	const body = { label: "still wide" };
+	const renamed = await call("PATCH", `${path}/${wide.id}`, { key, body });
+	expect(renamed.body.scopes).toEqual(["*"]);
 });
 
 test("a key can only be restricted to what its owner can see", async () => {
@@ -250,21 +199,20 @@ test("a key can only be restricted to what its owner can see", async () => {
 test("a user has at most 25 keys, even if requests race", async () => {
 	const { ask, owner } = await world();
 	await times(19, (i) =>
-		db.insert(personalApiKeys).values({
-			user_id: owner.id,
-			label: `${i}`,
-			hash: mint(),
-			mask_value: "tnt_…test",
-		}),
+		db
+			.insert(personalApiKeys)
+			.values({ user_id: owner.id, label: `${i}`, hash: mint(), mask_value: "" }),
 	);
+	const body = { label: "x", scopes: ["*"] };
 	const responses = await Promise.all(
-		Array.from({ length: 20 }, () => ask("POST", path, { body: { label: "x", scopes: ["*"] } })),
+		Array.from({ length: 10 }, () => ask("POST", path, { body })),
 	);
-	expect(responses.filter(({ status }) => status === 201)).toHaveLength(5);
-	expect(responses.find(({ status }) => status === 400)?.body).toMatchObject({
-		detail: "A user can have at most 25 personal API keys.",
-		attr: null,
-	});
+	const rejected = responses.filter(({ status }) => status !== 201);
+	expect(rejected).toHaveLength(5);
+	for (const response of rejected)
+		expect(response).toMatchObject(
+			wrong("invalid_input", "A user can have at most 25 personal API keys.", null),
+		);
 	expect((await ask("GET", path)).body.count).toBe(25);
 });
 
@@ -304,20 +252,11 @@ test("scoped_teams is another name for scoped_projects", async () => {
 	const second = (await ask("POST", "/api/projects", { body: { name: "Second" } })).body.id;
 	const fields = { label: "x", scopes: ["*"] };
 	const make = (projects: object) => ask("POST", path, { body: { ...fields, ...projects } });
-	const both = (list: number[]) => ({
-		scoped_projects: list,
-		scoped_teams: list,
-	});
+	const both = (list: number[]) => ({ scoped_projects: list, scoped_teams: list });
 	const created = await make({ scoped_teams: [project] });
 	expect(created.body).toMatchObject(both([project]));
-	expect(
-		(
-			await make({
-				scoped_projects: [project, second],
-				scoped_teams: [second, project, project],
-			})
-		).body,
-	).toMatchObject(both([project, second]));
+	const repeated = { scoped_projects: [project, second], scoped_teams: [second, project, project] };
+	expect((await make(repeated)).body).toMatchObject(both([project, second]));
 	const keyPath = `${path}/${created.body.id}`;
 	const change = (body: object) => ask("PATCH", keyPath, { body });
 	expect((await change({ scoped_teams: [second] })).body).toMatchObject(both([second]));

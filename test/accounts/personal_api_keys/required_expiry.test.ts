@@ -126,30 +126,17 @@ describe("where keys must expire", () => {
 	});
 });
 
-describe("when an organization begins to require it during the request", () => {
-	const begin = (id: string) => async () =>
+test.each([
+	["created", "POST", path, { label: "x", scopes: ["*"] }],
+	["changed", "PATCH", `${path}/@current`, { label: "y" }],
+	["rolled", "POST", `${path}/@current/roll`, undefined],
+] as const)("a key isn't %s if an organization begins to require it meanwhile", async (...row) => {
+	const [what, method, at, body] = row;
+	const { ask, id } = await world("Sudden");
+	const begin = () =>
 		db.update(organizations).set({ keys_must_expire: true }).where(eq(organizations.uuid, id));
-
-	test("a key isn't created", async () => {
-		const { ask, id } = await world("Sudden");
-		const body = { label: "x", scopes: ["*"] };
-		const rejected = await ask("POST", path, { body, env: racing(begin(id)) });
-		expect(rejected).toMatchObject(required("Sudden"));
-		expect((await ask("GET", path)).body.count).toBe(1);
-	});
-
-	test("a key isn't changed", async () => {
-		const { ask, id } = await world("Sudden");
-		const body = { label: "y" };
-		const rejected = await ask("PATCH", `${path}/@current`, { body, env: racing(begin(id)) });
-		expect(rejected).toMatchObject(required("Sudden"));
-		expect((await ask("GET", `${path}/@current`)).body.label).toBe("Test");
-	});
-
-	test("a key isn't rolled", async () => {
-		const { ask, id } = await world("Sudden");
-		const rejected = await ask("POST", `${path}/@current/roll`, { env: racing(begin(id)) });
-		expect(rejected.status).toBe(400);
-		expect((await ask("GET", `${path}/@current`)).body.last_rolled_at).toBeNull();
-	});
+	const rejected = await ask(method, at, { body, env: racing(begin) });
+	expect(rejected).toMatchObject(what === "rolled" ? { status: 400 } : required("Sudden"));
+	const { results } = (await ask("GET", path)).body;
+	expect(results).toMatchObject([{ label: "Test", last_rolled_at: null }]);
 });

@@ -1,38 +1,33 @@
-import { env } from "cloudflare:workers";
 import { eq } from "drizzle-orm";
 import { v7 } from "uuid";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { mint } from "../../../src/auth/keys.ts";
 import { domains } from "../../../src/db/schema/domains.ts";
 import { scimRequests, scimTokens } from "../../../src/db/schema/scim.ts";
 import { ERROR, provisioned, send } from "../../support/scim.ts";
 import { eventually } from "../../support/time.ts";
-import { call, db } from "../../support/world.ts";
+import { call, db, times } from "../../support/world.ts";
 
 type Home = Awaited<ReturnType<typeof provisioned>>;
 
-const inPast = () => new Date(Date.now() - 1000).toISOString();
+type Attack = { headers?: Record<string, string>; token?: string };
 
-/** Each attacker: what the request has instead of a valid token, and the status. */
-const ATTACKERS: [
-	string,
-	(home: Home) => Promise<{ headers?: Record<string, string>; token?: string }>,
-	number,
-][] = [
-	["nothing", async () => ({}), 401],
-	["an API key of the owner", async ({ key }) => ({ token: key }), 401],
-	["an unknown key", async () => ({ token: mint() }), 401],
-	["an unknown token", async () => ({ token: mint("tnt_scim_") }), 401],
-	[
-		"a token with a wrong checksum",
-		async ({ token }) => ({ token: `${token.slice(0, -1)}_` }),
-		401,
-	],
-	["another organization's token", async () => ({ token: (await provisioned()).token }), 401],
+const setTokens = (home: Home, change: Partial<typeof scimTokens.$inferInsert>) =>
+	db.update(scimTokens).set(change).where(eq(scimTokens.domain_id, home.domain_id));
+
+const cookies = (value: string) => ({ cookie: `tenantry=${value}; __Host-tenantry=${value}` });
+
+/** Each attacker: what the request has instead of a valid token. */
+const ATTACKERS: [string, (home: Home) => Attack | Promise<Attack>, number?][] = [
+	["nothing", () => ({})],
+	["an API key of the owner", ({ key }) => ({ token: key })],
+	["an unknown key", () => ({ token: mint() })],
+	["an unknown token", () => ({ token: mint("tnt_scim_") })],
+	["a token with a wrong checksum", ({ token }) => ({ token: `${token.slice(0, -1)}_` })],
+	["another organization's token", async () => ({ token: (await provisioned()).token })],
 	[
 		"the token of another domain of the same organization",
 		async (home) => ({ token: (await provisioned(home)).token }),
-		401,
 	],
 	[
 		"a revoked token",
@@ -41,18 +36,13 @@ const ATTACKERS: [
 			await here("DELETE", `${at}/tokens/${body.results[0].id}`);
 			return { token };
 		},
-		401,
 	],
 	[
 		"an expired token",
-		async ({ domain_id, token }) => {
-			await db
-				.update(scimTokens)
-				.set({ expires_at: inPast() })
-				.where(eq(scimTokens.domain_id, domain_id));
-			return { token };
+		async (home) => {
+			await setTokens(home, { expires_at: new Date(Date.now() - 1000).toISOString() });
+			return home;
 		},
-		401,
 	],
 	[
 		"the token of a deleted domain",
@@ -60,7 +50,6 @@ const ATTACKERS: [
 			await here("DELETE", `/domains/${domain_id}`);
 			return { token };
 		},
-		401,
 	],
 	[
 		"the token of a domain that isn't verified any more",
@@ -70,54 +59,38 @@ const ATTACKERS: [
 		},
 		403,
 	],
-	[
-		"a cookie with a key",
-		async ({ key }) => ({ headers: { cookie: `tenantry=${key}; __Host-tenantry=${key}` } }),
-		401,
-	],
-	[
-		"a cookie with the token",
-		async ({ token }) => ({ headers: { cookie: `tenantry=${token}; __Host-tenantry=${token}` } }),
-		401,
-	],
+	["a cookie with a key", ({ key }) => ({ headers: cookies(key) })],
+	["a cookie with the token", ({ token }) => ({ headers: cookies(token) })],
 	[
 		"the token as a password",
-		async ({ token }) => ({ headers: { authorization: `Basic ${btoa(`scim:${token}`)}` } }),
-		401,
+		({ token }) => ({ headers: { authorization: `Basic ${btoa(`scim:${token}`)}` } }),
 	],
 	[
 		"the token with another scheme",
-		async ({ token }) => ({ headers: { authorization: `Token ${token}` } }),
-		401,
+		({ token }) => ({ headers: { authorization: `Token ${token}` } }),
 	],
 ];
 
 test.each(ATTACKERS)(
 	"with %s, every request is rejected in SCIM's own form",
-	async (_, attack, status) => {
+	async (_, attack, status = 401) => {
 		const home = await provisioned();
 		const person = await home.add();
-		const options = await attack(home);
+		const { headers = {}, token } = await attack(home);
 		const user = `/Users/${person.id}`;
 		const active = { Operations: [{ op: "replace", path: "active", value: false }] };
 		for (const [method, path, body] of [
-			["GET", "/ServiceProviderConfig"],
 			["GET", "/Schemas"],
-			["GET", "/Users"],
 			["GET", "/Users?filter=bad"],
-			["GET", user],
 			["POST", "/Users", { userName: home.address() }],
 			["PUT", user, { userName: person.userName, active: false }],
 			["PATCH", user, active],
 			["PATCH", user, { Operations: 1 }],
 			["DELETE", user],
-			["POST", "/Groups", { displayName: "x" }],
 			["POST", "/Bulk", {}],
 		] as const) {
-			const response = await send(home.domain_id, method, path, {
-				...(body && { body }),
-				...options,
-			});
+			const options = { headers, ...(token && { token }), ...(body && { body }) };
+			const response = await send(home.domain_id, method, path, options);
 			expect([method, path, response.status]).toEqual([method, path, status]);
 			expect(response.body).toMatchObject({ schemas: [ERROR], status: String(status) });
 			expect(response.headers.get("content-type")).toBe("application/scim+json");
@@ -219,82 +192,6 @@ test("unknown paths, methods and bodies are rejected in SCIM's own form", async 
 			status: String(status),
 			detail: expect.any(String),
 		});
-	}
-});
-
-/** JSON that is nested so deeply that a recursive function fails. */
-const nested = (depth: number) => `${"[".repeat(depth)}${"]".repeat(depth)}`;
-
-test("large and deeply nested bodies are handled or rejected like any other", async () => {
-	const home = await provisioned();
-	const person = await home.add();
-	const group = await home.group("Team");
-	const deep = nested(100_000);
-	const patch = (path: string) =>
-		`{"Operations":[{"op":"add","path":"${path}","value":${deep}},{"op":"add","value":{"${path}":${deep}}}]}`;
-	const others = Array.from({ length: 12_000 }, () => ({ value: crypto.randomUUID() }));
-	for (const [method, path, body, status, scimType] of [
-		["POST", "/Users", { userName: home.address(), photo: "x".repeat(500_000) }, 201],
-		["POST", "/Users", { userName: home.address(), displayName: "x".repeat(500_000) }, 201],
-		["POST", "/Users", { userName: home.address(), photo: "x".repeat(2 ** 20) }, 413],
-		["PUT", `/Groups/${group.id}`, { displayName: "Team", members: others }, 400, "tooMany"],
-		["POST", "/Users", `{"userName":"${home.address()}","photo":${deep}}`, 201],
-		["POST", "/Users", `{"userName":${deep}}`, 400, "invalidValue"],
-		["PUT", `/Users/${person.id}`, `{"userName":"${person.userName}","name":${deep}}`, 200],
-		["PUT", `/Users/${person.id}`, `{"userName":"${person.userName}","active":${deep}}`, 200],
-		["PATCH", `/Users/${person.id}`, patch("displayName"), 200],
-		["PATCH", `/Users/${person.id}`, patch("name.givenName"), 200],
-		["PATCH", `/Groups/${group.id}`, patch("members"), 400, "invalidValue"],
-		["POST", "/Groups", `{"displayName":"x","members":${deep}}`, 400, "invalidValue"],
-	] as const) {
-		const response = await home.scim(method, path, { body });
-		expect([method, path, response.status, response.body.scimType]).toEqual([
-			method,
-			path,
-			status,
-			scimType,
-		]);
-		if (status >= 400) expect(response.body.schemas).toEqual([ERROR]);
-	}
-});
-
-test("names in every script are kept, found, and shown as the account's", async () => {
-	const home = await provisioned();
-	for (const [givenName, familyName, part] of [
-		["愛", "山田", "山"],
-		["Ольга", "Ёлкина", "ёлк"],
-		["محمد", "علي", "علي"],
-		["Zoë", "Ångström", "ÅNGSTR"],
-		["👩🏽‍💻", "𠮷野", "𠮷"],
-	] as const) {
-		const displayName = `${givenName} ${familyName}`;
-		const person = await home.add(undefined, { name: { givenName, familyName }, displayName });
-		expect(person).toMatchObject({ name: { givenName, familyName }, displayName });
-		expect((await home.member(person.userName)).user).toMatchObject({
-			first_name: givenName,
-			last_name: familyName,
-		});
-		for (const filter of [
-			`displayName co "${part}"`,
-			`displayName sw "${givenName}"`,
-			`displayName eq "${displayName.toUpperCase()}"`,
-		]) {
-			const path = `/Users?filter=${encodeURIComponent(filter)}`;
-			const { Resources } = (await home.scim("GET", path)).body;
-			expect([filter, ...Resources.map(({ id }: { id: string }) => id)]).toEqual([
-				filter,
-				person.id,
-			]);
-		}
-	}
-	for (const [displayName, kept] of [
-		["a\0b", "ab"],
-		["a\ud800", "a\ufffd"],
-		[` ${"👩🏽‍💻".repeat(100)}`, `${"👩🏽‍💻".repeat(63)}👩🏽‍`],
-	]) {
-		const body = `{"userName":"${home.address()}","displayName":${JSON.stringify(displayName)}}`;
-		const response = await home.scim("POST", "/Users", { body });
-		expect([response.status, response.body.displayName]).toEqual([201, kept]);
 	}
 });
 
@@ -483,24 +380,12 @@ test("admins see the last 200 requests with their responses, without secrets", a
 	expect(JSON.stringify(requests)).not.toContain("hunter2");
 	expect(JSON.stringify(requests)).not.toContain(home.token);
 	await home.scim("POST", "/Users", { body: { userName: "x".repeat(50_000) } });
-	await db.batch([
+	await times(201, (i) =>
 		db.insert(scimRequests).values({
-			domain_id: home.domain_id,
-			id: v7({ msecs: 1 }),
-			method: "GET",
-			path: "/",
-			status: 200,
+			...{ domain_id: home.domain_id, id: v7({ msecs: 1 + i }) },
+			...{ method: "GET", path: "/", status: 200 },
 		}),
-		...Array.from({ length: 200 }, (_, i) =>
-			db.insert(scimRequests).values({
-				domain_id: home.domain_id,
-				id: v7({ msecs: 2 + i }),
-				method: "GET",
-				path: "/",
-				status: 200,
-			}),
-		),
-	]);
+	);
 	await home.scim("GET", "/Schemas");
 	await eventually(async () => {
 		const { count, results } = (await listed()).body;
@@ -510,28 +395,18 @@ test("admins see the last 200 requests with their responses, without secrets", a
 	});
 });
 
-test("a token is limited like a key", async () => {
+test.each([
+	["a token is limited like a key", "REQUESTS", undefined],
+	["after many wrong tokens from an IP address, more are a 429", "AUTH_FAILURES", "tnt_scim_"],
+])("%s", async (_, limiter, prefix) => {
 	const home = await provisioned();
-	const limited: string[] = [];
-	const REQUESTS = {
-		limit: async ({ key }: { key: string }) => {
-			limited.push(key);
-			return { success: false };
-		},
-	};
+	const limit = vi.fn(async () => ({ success: false }));
+	const token = prefix ? mint(prefix) : home.token;
 	const { status } = await call("GET", `/scim/v2/${home.domain_id}/Users`, {
-		headers: { authorization: `Bearer ${home.token}` },
-		env: { ...env, REQUESTS },
-	}).catch((error: Error) => ({ status: Number(/→ (\d+)/.exec(error.message)?.[1]) }));
-	expect([status, limited.length]).toEqual([429, 1]);
-});
-
-test("after many wrong tokens from an IP address, more are a 429", async () => {
-	const home = await provisioned();
-	const AUTH_FAILURES = { limit: async () => ({ success: false }) };
-	const { status } = await call("GET", `/scim/v2/${home.domain_id}/Users`, {
-		headers: { authorization: `Bearer ${mint("tnt_scim_")}` },
-		env: { ...env, AUTH_FAILURES },
+		headers: { authorization: `Bearer ${token}` },
+		env: { [limiter]: { limit } },
+		// The endpoint isn't in the OpenAPI document, so `call` throws.
 	}).catch((error: Error) => ({ status: Number(/→ (\d+)/.exec(error.message)?.[1]) }));
 	expect(status).toBe(429);
+	expect(limit).toHaveBeenCalledOnce();
 });

@@ -32,6 +32,20 @@ const ofEntra = (userName: string) => ({
 	[ENTERPRISE]: { department: "Research", employeeNumber: "701984" },
 });
 
+/** The user that Okta sends. */
+const ofOkta = (userName: string) => ({
+	schemas: [USER],
+	userName,
+	name: { givenName: "Test", familyName: "User" },
+	emails: [{ primary: true, value: userName, type: "work" }],
+	displayName: "Test User",
+	locale: "en-US",
+	externalId: "00ujl29u0le5T6Aj10h7",
+	groups: [],
+	password: "1mz050nq",
+	active: true,
+});
+
 /** Looks a user up as Entra does before each change. Returns the ids. */
 async function lookUp(home: Home, userName: string): Promise<string[]> {
 	const filter = query(`userName eq "${userName}"`);
@@ -202,18 +216,7 @@ test("Okta looks a user up, creates, replaces, deactivates and activates it", as
 	const filter = query(`userName eq "${userName}"`);
 	const before = await home.scim("GET", `/Users?filter=${filter}&startIndex=1&count=100`);
 	expect([before.status, before.body.totalResults]).toEqual([200, 0]);
-	const profile = {
-		schemas: [USER],
-		userName,
-		name: { givenName: "Test", familyName: "User" },
-		emails: [{ primary: true, value: userName, type: "work" }],
-		displayName: "Test User",
-		locale: "en-US",
-		externalId: "00ujl29u0le5T6Aj10h7",
-		groups: [],
-		password: "1mz050nq",
-		active: true,
-	};
+	const profile = ofOkta(userName);
 	const { status, body } = await home.scim("POST", "/Users", { body: profile });
 	expect([status, body.userName]).toEqual([201, userName]);
 	expect(body).not.toHaveProperty("password");
@@ -382,18 +385,7 @@ test("Entra adds a person, renames and disables them in one PATCH, and deletes t
 test("Okta, which sends whole users, adds, renames, deactivates and reactivates a person: nothing from before works", async () => {
 	const home = await provisioned();
 	const userName = home.address("test.user");
-	const profile = {
-		schemas: [USER],
-		userName,
-		name: { givenName: "Test", familyName: "User" },
-		emails: [{ primary: true, value: userName, type: "work" }],
-		displayName: "Test User",
-		locale: "en-US",
-		externalId: "00ujl29u0le5T6Aj10h7",
-		groups: [],
-		password: "1mz050nq",
-		active: true,
-	};
+	const profile = ofOkta(userName);
 	const { body } = await home.scim("POST", "/Users", { body: profile });
 	const path = `/Users/${body.id}`;
 	const put = async (change: object) => {

@@ -13,7 +13,6 @@ import { organizations } from "../../../src/db/schema/organizations.ts";
 import { personalApiKeys } from "../../../src/db/schema/personal_api_keys.ts";
 import { projectMembers } from "../../../src/db/schema/project_members.ts";
 import { projects } from "../../../src/db/schema/projects.ts";
-import { serviceAccounts } from "../../../src/db/schema/service_accounts.ts";
 import { users } from "../../../src/db/schema/users.ts";
 import { run } from "../../../src/operator/run.ts";
 import { forbidden, wrong } from "../../support/errors.ts";
@@ -44,6 +43,12 @@ async function equipped({
 	return { ...home, account, path, made: body, value: body.value, as };
 }
 
+/** The row's id of the account's user. */
+const userOf = async ({ id }: { id: string }) =>
+	(await db.select().from(users).where(eq(users.uuid, id)))[0]?.id ?? 0;
+
+const emailOf = ({ id }: { id: string }) => `${id}@service-account.invalid`;
+
 const privateProject = async ({ id }: { id: string }) => {
 	const [row] = await db
 		.insert(projects)
@@ -54,7 +59,7 @@ const privateProject = async ({ id }: { id: string }) => {
 
 describe("a service account", () => {
 	test("is created, read, listed, changed and deleted by an admin", async () => {
-		const { id, owner, here } = await world();
+		const { id, here } = await world();
 		const admin = await join(id, 8);
 		const hidden = await privateProject({ id });
 		const at = `/api/organizations/${id}/service_accounts`;
@@ -87,110 +92,67 @@ describe("a service account", () => {
 		expect((await ask("DELETE", path)).status).toBe(204);
 		expect((await ask("GET", path)).status).toBe(404);
 		const log = (await here("GET", "/activity_log?scope=ServiceAccount")).body.results;
-		expect(
-			log.map((entry: { activity: string; user: { uuid: string }; detail: { name: string } }) => [
-				entry.activity,
-				entry.user.uuid,
-				entry.detail.name,
-			]),
-		).toEqual(
-			[
-				["deleted", "Build"],
-				["updated", "Build"],
-				["updated", "Build"],
-				["created", "Second"],
-				["created", "Deploy"],
-			].map(([activity, name]) => [activity, admin.uuid, name]),
+		const entries = [
+			["deleted", "Build"],
+			["updated", "Build"],
+			["updated", "Build"],
+			["created", "Second"],
+			["created", "Deploy"],
+		];
+		const user = { uuid: admin.uuid };
+		expect(log).toMatchObject(
+			entries.map(([activity, name]) => ({ activity, user, detail: { name } })),
 		);
 		expect(log[2].detail.changes).toEqual([
 			{ field: "name", action: "changed", before: "Deploy", after: "Build" },
 			{ field: "level", action: "changed", before: 8, after: 1 },
 			{ field: "projects", action: "changed", before: [hidden], after: [] },
 		]);
-		expect(owner.uuid).not.toBe(admin.uuid);
 	});
 
-	test("requires an admin", async () => {
-		const { id, path } = await equipped();
-		const member = await join(id, 1);
+	test("is for admins, and isn't found by another organization, nor are its keys", async () => {
+		const { id, here, made, path } = await equipped();
+		const [member, stranger] = [await join(id, 1), await world()];
 		for (const [method, at, body] of [
 			["GET", "/service_accounts"],
 			["POST", "/service_accounts", { name: "x" }],
 			["GET", path],
 			["PATCH", path, { name: "x" }],
-			["DELETE", path],
 			["GET", `${path}/keys`],
 			["POST", `${path}/keys`, { label: "x", scopes: ["*"] }],
-		] as const)
-			expect(
-				await call(method, `/api/organizations/${id}${at}`, { key: member.key, body }),
-			).toMatchObject(INSUFFICIENT);
+			["POST", `${path}/keys`, {}],
+			["GET", `${path}/keys/${made.id}`],
+			["PATCH", `${path}/keys/${made.id}`, { label: "x" }],
+			["POST", `${path}/keys/${made.id}/roll`],
+			["GET", `${path}/keys/${made.id}/usage`],
+			["DELETE", `${path}/keys/${made.id}`],
+			["DELETE", path],
+		] as const) {
+			expect(await here(method, at, { key: member.key, body })).toMatchObject(INSUFFICIENT);
+			if (at.startsWith(path)) expect((await stranger.here(method, at, { body })).status).toBe(404);
+		}
+		expect((await here("GET", path)).body.name).toBe("Deploy");
 	});
 
-	test("of another organization is not found, nor are its keys", async () => {
-		const { account, made, path } = await equipped();
-		const stranger = await world();
-		const missing = `/service_accounts/${v7()}`;
-		for (const at of [path, missing])
-			for (const [method, below, body] of [
-				["GET", ""],
-				["PATCH", "", { name: "x" }],
-				["DELETE", ""],
-				["GET", "/keys"],
-				["POST", "/keys", { label: "x", scopes: ["*"] }],
-				["POST", "/keys", {}],
-				["GET", `/keys/${made.id}`],
-				["PATCH", `/keys/${made.id}`, { label: "x" }],
-				["DELETE", `/keys/${made.id}`],
-				["POST", `/keys/${made.id}/roll`],
-				["GET", `/keys/${made.id}/usage`],
-			] as const)
-				expect(await stranger.here(method, `${at}${below}`, { body })).toMatchObject({
-					status: 404,
-					body: { detail: "Not found." },
-				});
-		expect(
-			(await db.select().from(serviceAccounts).where(eq(serviceAccounts.id, account.id)))[0],
-		).toMatchObject({ name: "Deploy" });
-	});
-
-	test("has a level of 1 or 8, and projects of its organization", async () => {
-		const { here, ask } = await world();
-		const stranger = await world();
+	test("has a level of 1 or 8, and projects of its organization, even if its admin sees others, too", async () => {
+		const { here, ask, owner } = await world();
+		const other = await world();
+		const its = { organization_id: organizationId(other.id), user_id: owner.id, level: 15 };
+		await db.insert(members).values(its);
+		const own = (await ask("POST", "/api/projects", { body: { name: "P" } })).body.id;
 		const make = (body: object) =>
 			here("POST", "/service_accounts", { body: { name: "x", ...body } });
 		expect(await make({ level: 15 })).toMatchObject(
 			wrong("invalid_choice", '"15" is not a valid choice.', "level"),
 		);
-		const own = (await ask("POST", "/api/projects", { body: { name: "P" } })).body.id;
-		for (const other of [stranger.project, 2 ** 30]) {
-			const unknown = wrong(
-				"does_not_exist",
-				`Invalid pk "${other}" - object does not exist.`,
-				"projects__1",
-			);
-			expect(await make({ projects: [own, other] })).toMatchObject(unknown);
-			const { id } = (await make({})).body;
-			const body = { projects: [own, other] };
+		const { id } = (await make({})).body;
+		for (const project of [other.project, 2 ** 30]) {
+			const detail = `Invalid pk "${project}" - object does not exist.`;
+			const unknown = wrong("does_not_exist", detail, "projects__1");
+			const body = { projects: [own, project] };
+			expect(await make(body)).toMatchObject(unknown);
 			expect(await here("PATCH", `/service_accounts/${id}`, { body })).toMatchObject(unknown);
 		}
-	});
-
-	test("has no project of another organization, even if its admin sees that, too", async () => {
-		const { here, owner } = await world();
-		const other = await world();
-		const its = { organization_id: organizationId(other.id), user_id: owner.id, level: 15 };
-		await db.insert(members).values(its);
-		const projects = [other.project];
-		const unknown = wrong(
-			"does_not_exist",
-			`Invalid pk "${other.project}" - object does not exist.`,
-			"projects__0",
-		);
-		const path = "/service_accounts";
-		expect(await here("POST", path, { body: { name: "x", projects } })).toMatchObject(unknown);
-		const { id } = (await here("POST", path, { body: { name: "x" } })).body;
-		expect(await here("PATCH", `${path}/${id}`, { body: { projects } })).toMatchObject(unknown);
 	});
 
 	test("isn't created by an admin who is demoted during the request", async () => {
@@ -291,13 +253,10 @@ describe("a service account's key", () => {
 		expect((await here("GET", path)).body.last_used_at).not.toBeNull();
 		expect((await here("DELETE", `${at}/${made.id}`)).status).toBe(204);
 		expect(await use(rolled.value)).toBe(401);
-		const log = (await here("GET", "/activity_log?scope=ServiceAccountKey")).body.results;
-		expect(log.map((entry: { activity: string }) => entry.activity)).toEqual([
-			"deleted",
-			"rolled",
-			"updated",
-			"created",
-		]);
+		const log = await here("GET", "/activity_log?scope=ServiceAccountKey");
+		expect(log.body.results).toMatchObject(
+			["deleted", "rolled", "updated", "created"].map((activity) => ({ activity })),
+		);
 	});
 
 	test("can't have more access than the key that creates it", async () => {
@@ -327,27 +286,21 @@ describe("a service account's key", () => {
 	});
 
 	test("is rejected beyond 25, even if requests race", async () => {
-		const { here, path } = await equipped();
-		const [owner] = await db
-			.select()
-			.from(serviceAccounts)
-			.where(eq(serviceAccounts.id, path.split("/").at(-1) ?? ""));
+		const { here, path, account } = await equipped();
+		const user_id = await userOf(account);
 		await times(19, (i) =>
-			db.insert(personalApiKeys).values({
-				user_id: owner?.user_id ?? 0,
-				label: `${i}`,
-				hash: v7(),
-				mask_value: "tnt_…test",
-			}),
+			db.insert(personalApiKeys).values({ user_id, label: `${i}`, hash: v7(), mask_value: "" }),
 		);
 		const body = { label: "x", scopes: ["*"] };
 		const responses = await Promise.all(
-			Array.from({ length: 20 }, () => here("POST", `${path}/keys`, { body })),
+			Array.from({ length: 10 }, () => here("POST", `${path}/keys`, { body })),
 		);
-		expect(responses.filter(({ status }) => status === 201)).toHaveLength(5);
-		expect(responses.find(({ status }) => status === 400)).toMatchObject(
-			wrong("invalid_input", "A service account can have at most 25 API keys.", null),
-		);
+		const rejected = responses.filter(({ status }) => status !== 201);
+		expect(rejected).toHaveLength(5);
+		for (const response of rejected)
+			expect(response).toMatchObject(
+				wrong("invalid_input", "A service account can have at most 25 API keys.", null),
+			);
 	});
 
 	test("can be restricted to projects that the account can see", async () => {
@@ -355,12 +308,9 @@ describe("a service account's key", () => {
 		const hidden = await privateProject({ id });
 		const make = (scoped_projects: number[]) =>
 			here("POST", `${path}/keys`, { body: { label: "x", scopes: ["*"], scoped_projects } });
+		const detail = `Invalid pk "${hidden}" - object does not exist.`;
 		expect(await make([project, hidden])).toMatchObject(
-			wrong(
-				"does_not_exist",
-				`Invalid pk "${hidden}" - object does not exist.`,
-				"scoped_projects__1",
-			),
+			wrong("does_not_exist", detail, "scoped_projects__1"),
 		);
 		const { value: key } = (await make([project])).body;
 		expect((await call("GET", `/api/projects/${project}`, { key })).status).toBe(200);
@@ -403,8 +353,6 @@ describe("deleting a service account", () => {
 		active: (await db.select().from(users).where(eq(users.id, user_id)))[0]?.is_active,
 	});
 	const gone = { keys: [], memberships: [], projects: [], active: false };
-	const userOf = async ({ id }: { id: string }) =>
-		(await db.select().from(users).where(eq(users.uuid, id)))[0]?.id ?? 0;
 
 	test("revokes its keys immediately, even if KV still has them", async () => {
 		const { here, path, as, account, value, project } = await equipped();
@@ -428,15 +376,6 @@ describe("deleting a service account", () => {
 		expect(await state(user_id)).toEqual(gone);
 	});
 
-	test("during one of its own requests makes that request fail", async () => {
-		const { as, here, path, id } = await equipped({ level: 8 });
-		const rejected = await as("PATCH", `/api/organizations/${id}`, {
-			body: { name: "x" },
-			env: racing(() => here("DELETE", path)),
-		});
-		expect(rejected).toMatchObject(forbidden("Your access changed during the request."));
-	});
-
 	test("while it or one of its keys is changed makes the change a 404", async () => {
 		for (const [method, below, body] of [
 			["PATCH", "", { name: "x", level: 8 }],
@@ -454,17 +393,16 @@ describe("deleting a service account", () => {
 describe("service accounts are not people", () => {
 	test("they aren't in the lists and counts of members, and can't be changed through them", async () => {
 		const { here, account, owner, ask, project, id, as } = await equipped({ level: 8 });
-		const [row] = await db.select().from(users).where(eq(users.uuid, account.id));
-		const email = row?.email ?? "";
 		expect((await here("GET", "")).body.member_count).toBe("1");
-		for (const query of ["", `?email=${email}`, "?search=deploy", "?order=joined_at"]) {
+		for (const [query, uuids] of [
+			["", [owner.uuid]],
+			["?order=joined_at", [owner.uuid]],
+			[`?email=${emailOf(account)}`, []],
+			["?search=deploy", []],
+		] as const) {
 			const { body } = await here("GET", `/members${query}`);
-			const uuids = body.results.map(({ user }: { user: { uuid: string } }) => user.uuid);
-			expect({ query, uuids, count: body.count }).toEqual(
-				query === "" || query === "?order=joined_at"
-					? { query, uuids: [owner.uuid], count: 1 }
-					: { query, uuids: [], count: 0 },
-			);
+			const found = body.results.map(({ user }: { user: { uuid: string } }) => user.uuid);
+			expect([query, found, body.count]).toEqual([query, uuids, uuids.length]);
 		}
 		const member = `/members/${account.id}`;
 		expect((await here("PATCH", member, { body: { level: 1 } })).status).toBe(404);
@@ -487,8 +425,7 @@ describe("service accounts are not people", () => {
 
 	test("they can't be invited, deactivated or given keys by their address", async () => {
 		const { here, account } = await equipped();
-		const [row] = await db.select().from(users).where(eq(users.uuid, account.id));
-		const email = row?.email ?? "";
+		const email = emailOf(account);
 		const stranger = await world();
 		for (const target of [here, stranger.here])
 			expect(await target("POST", "/invites", { body: { target_email: email } })).toMatchObject(
@@ -531,7 +468,7 @@ describe("service accounts are not people", () => {
 			uuid: account.id,
 			first_name: "Deploy",
 			last_name: "",
-			email: `${account.id}@service-account.invalid`,
+			email: emailOf(account),
 			is_service_account: true,
 			organization: { id, membership_level: 1 },
 			project: { id: project },
@@ -566,12 +503,9 @@ describe("service accounts are not people", () => {
 	test("they can't be recipients of notifications", async () => {
 		const { here, account } = await equipped({ level: 8 });
 		const subscriptions = [{ type: "domain.unverified", recipients: [account.id] }];
+		const detail = `Invalid pk "${account.id}" - object does not exist.`;
 		expect(await here("PATCH", "/notifications", { body: { subscriptions } })).toMatchObject(
-			wrong(
-				"does_not_exist",
-				`Invalid pk "${account.id}" - object does not exist.`,
-				"subscriptions__0__recipients__0",
-			),
+			wrong("does_not_exist", detail, "subscriptions__0__recipients__0"),
 		);
 	});
 
@@ -600,11 +534,7 @@ describe("service accounts are not people", () => {
 	test("their actions are in the log and in events under their name", async () => {
 		const { as, id, here, account } = await equipped({ level: 8 });
 		await as("PATCH", `/api/organizations/${id}`, { body: { name: "By CI" } });
-		const actor = {
-			uuid: account.id,
-			first_name: "Deploy",
-			email: `${account.id}@service-account.invalid`,
-		};
+		const actor = { uuid: account.id, first_name: "Deploy", email: emailOf(account) };
 		const log = async () => (await here("GET", `/activity_log?user=${account.id}`)).body.results;
 		expect(await log()).toMatchObject([
 			{ user: actor, activity: "updated", scope: "Organization" },
