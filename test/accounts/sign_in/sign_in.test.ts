@@ -33,17 +33,14 @@ import {
 	ask,
 	complete,
 	cookieOf,
-	enforce,
 	expired,
 	inDomain,
 	keysOf,
 	linkFor,
 	linksOf,
 	ofPage,
-	rejected,
 	SESSION,
 	signIn,
-	tokenIn,
 	verified,
 	verify,
 	withFactor,
@@ -63,7 +60,7 @@ describe("asking for a link", () => {
 	test("mails a link that starts a session, once; only the cookie has its value", async () => {
 		const { owner, id } = await world();
 		await verify(owner);
-		const { mails } = await ask(owner.email);
+		const { mails } = await ask(`  ${owner.email.toUpperCase()} `);
 		expect(mails).toHaveLength(1);
 		expect(mails[0]).toMatchObject({ to: owner.email, subject: "Sign in to Tenantry" });
 		expect(mails[0]?.text).toContain("https://app.tenantry.test/console/sign_in#token=");
@@ -159,19 +156,14 @@ describe("asking for a link", () => {
 		expect(mails.sent).toHaveLength(1);
 	});
 
-	test("finds the user whatever the case of the address", async () => {
-		const user = await verified();
-		expect((await ask(`  ${user.email.toUpperCase()} `)).mails[0]?.to).toBe(user.email);
-	});
-
-	/** Sends 20 requests for the user's address at once; the mails. */
+	/** Sends ten requests for the user's address at once; the mails. */
 	const flood = async ({ email }: { email: string }) => {
-		const sent = await Promise.all(Array.from({ length: 20 }, () => ask(email)));
+		const sent = await Promise.all(Array.from({ length: 10 }, () => ask(email)));
 		expect(new Set(sent.map(({ status }) => status))).toEqual(new Set([202]));
 		return sent.flatMap(({ mails }) => mails);
 	};
 
-	test("sends a user five mails, also if many requests race, and then one whenever no link is open", async () => {
+	test("sends a user five mails, also if requests race, and then one whenever no link is open", async () => {
 		const user = await verified();
 		expect(await flood(user)).toHaveLength(5);
 		pass(15 * MINUTE - 1);
@@ -185,28 +177,6 @@ describe("asking for a link", () => {
 		expect(await flood(user)).toHaveLength(3);
 		// The limit of one user isn't that of another.
 		expect((await ask((await verified()).email)).mails).toHaveLength(1);
-	});
-
-	test("can't be prevented by strangers: the user always has a link that works, or gets one", async () => {
-		const { owner: user, id } = await world();
-		await verify(user);
-		await enforce({ id });
-		let sent = 0;
-		let token = "";
-		for (let minute = 0; minute < 120; minute += 5) {
-			// A stranger asks before the user does.
-			for (let i = 0; i < 8; i++) {
-				const { mails } = await ask(user.email);
-				sent += mails.length;
-				token = tokenIn(mails.at(-1)?.text) || token;
-			}
-			// It isn't used up: signing in is rejected only because a second factor must be set up.
-			expect(await complete({ token })).toMatchObject(
-				rejected("two_factor_setup_required", "code"),
-			);
-			pass(5 * MINUTE);
-		}
-		expect(sent).toBeLessThanOrEqual(2 * 8);
 	});
 
 	test("sends another mail at once when the link was used, or five codes were tried with it", async () => {
@@ -264,13 +234,6 @@ describe("asking for a link", () => {
 		expect((await from(`::ffff:192.0.2.${Math.floor(Math.random() * 256)}`)).status).toBe(202);
 	});
 
-	test("ten requests a minute pass from one address", async () => {
-		await eventually(async () => {
-			const passed = await exhaust(env.SIGN_INS, v7());
-			expect(passed).toBe(10);
-		});
-	});
-
 	test.each([{ MAIL_FROM: "" }, { APP_URL: "" }])("fails without %o", async (missing) => {
 		const { email } = await verified();
 		for (const address of [email, "nobody@tenantry.test"])
@@ -284,8 +247,9 @@ describe("asking for a link", () => {
 			});
 	});
 
-	test.each(["x", "", null, 7, "a@b@c.test"])("rejects %o as an address", async (email) => {
-		expect(await ask(email)).toMatchObject({ status: 400, body: { attr: "email" } });
+	test("rejects what isn't an address", async () => {
+		for (const email of ["x", "", null, 7, "a@b@c.test"])
+			expect(await ask(email)).toMatchObject({ status: 400, body: { attr: "email" } });
 	});
 
 	test("logs neither the address nor the token if the database fails", async () => {
@@ -313,14 +277,6 @@ describe("a link", () => {
 		const other = await linkFor(await verified());
 		pass(15 * MINUTE);
 		expect(await complete({ token: other })).toMatchObject(expired);
-	});
-
-	test("is stored as a digest only", async () => {
-		const user = await verified();
-		const token = await linkFor(user);
-		const rows = JSON.stringify(await linksOf(user));
-		expect(rows).toMatch(/"token_hash":"[0-9a-f]{64}"/);
-		expect(rows).not.toContain(token);
 	});
 
 	test("stays valid when another one is asked for, until one is used", async () => {
@@ -423,11 +379,8 @@ describe("single sign-on", () => {
 		const token = await linkFor(before);
 		await before.enforceSso();
 		expect(await complete({ token })).toMatchObject(reason);
-		const raced = await complete(
-			{ token: await linkFor(during) },
-			{ env: racing(() => during.enforceSso()) },
-		);
-		expect(raced).toMatchObject(reason);
+		const begin = racing(() => during.enforceSso());
+		expect(await complete({ token: await linkFor(during) }, { env: begin })).toMatchObject(reason);
 		expect(await keysOf(during)).toHaveLength(1);
 	});
 
@@ -560,6 +513,9 @@ describe("a session", () => {
 		await verify(owner);
 		await addSessions(owner.id, 1, new Date(Date.now()).toISOString());
 		const token = await linkFor(owner);
+		const links = JSON.stringify(await linksOf(owner));
+		expect(links).toMatch(/"token_hash":"[0-9a-f]{64}"/);
+		expect(links).not.toContain(token);
 		const { value } = cookieOf(await complete({ token }));
 		const [row] = (await keysOf(owner)).filter(({ session }) => session);
 		const { body } = await here("GET", "/activity_log?scope=Session");
