@@ -5,12 +5,12 @@ import { describe, expect, test } from "vitest";
 import { recheckDue as tick } from "../../../src/accounts/domains/recheck.ts";
 import { organizationId } from "../../../src/db/organization_ids.ts";
 import { domains } from "../../../src/db/schema/domains.ts";
+import { CHALLENGE } from "../../support/domains.ts";
 import { metered } from "../../support/events.ts";
 import { systemEvents } from "../../support/system_events.ts";
 import { stopClock } from "../../support/time.ts";
 import { db, times, world } from "../../support/world.ts";
 
-const CHALLENGE = "challenge-challenge-challenge-challenge-123";
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
 
@@ -108,7 +108,7 @@ test("a failure of the resolver doesn't count as a missing record, and is retrie
 	expect(await find()).toMatchObject({ failed_rechecks: 1 });
 	expect(await systemEvents(id)).toEqual([]);
 	const failed = await verified("x.servfail.example.test");
-	for (let hours = 0; hours < 80; hours += 1) await failed.tickAfter(hours * HOUR);
+	for (let hours = 0; hours < 72; hours += 8) await failed.tickAfter(hours * HOUR);
 	expect(await failed.find()).toMatchObject({ failed_rechecks: 0, missing_since: null });
 	expect(await systemEvents(failed.id)).toEqual([]);
 });
@@ -151,12 +151,10 @@ test("a tick reads and looks up a few domains, however many there are", async ()
 	const { id, tickAfter } = await verified("right.example.test");
 	await tickAfter(0);
 	const isLater = new Date(Date.now() + DAY).toISOString();
-	await times(1000, (i) =>
+	await times(100, (i) =>
 		db.insert(domains).values({
-			organization_id: organizationId(id),
-			domain: `d${i}.${id}.example.com`,
-			verification_challenge: CHALLENGE,
-			verified_at: "2026-01-01T00:00:00.000Z",
+			...{ organization_id: organizationId(id), domain: `d${i}.${id}.example.com` },
+			...{ verification_challenge: CHALLENGE, verified_at: "2026-01-01T00:00:00.000Z" },
 			recheck_at: isLater,
 		}),
 	);

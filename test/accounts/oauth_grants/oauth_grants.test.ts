@@ -92,16 +92,6 @@ describe("the apps of a person", () => {
 		expect(await end(home, `/api/users/@me/sessions/${id}`)).toBe(404);
 		expect(await statusWith(access)).toBe(200);
 	});
-
-	test("end once if they are ended twice at the same time", async () => {
-		const home = await world();
-		await granted(home);
-		const id = await idOf(home);
-		const ends = Array.from({ length: 5 }, () => end(home, `${MINE}/${id}`));
-		expect((await Promise.all(ends)).sort()).toEqual([204, 404, 404, 404, 404]);
-		const { body } = await home.here("GET", "/events?types=oauth_grant.revoked");
-		expect(body.results).toHaveLength(1);
-	});
 });
 
 describe("the apps of an organization", () => {

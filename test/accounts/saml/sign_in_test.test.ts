@@ -100,16 +100,6 @@ test.each([
 	expect(body.results).toEqual([]);
 });
 
-test("the test shows the claims of an address of another domain, and links nothing", async () => {
-	const { home } = await withOwner();
-	const email = "ada@elsewhere.example.com";
-	const location = await throughSamlp(home, {}, { email, query: await plan(home) });
-	const result = await resultOf(home, location);
-	expect(result).toMatchObject({ success: false, claims: { NameID: "ada-7" } });
-	expect(result.steps.at(-1)).toMatchObject({ name: "wrong_domain" });
-	expect(await linksOf(home)).toEqual([]);
-});
-
 test("the test of a provider that isn't set up says so", async () => {
 	const { home } = await withOwner();
 	const query = await plan(home);

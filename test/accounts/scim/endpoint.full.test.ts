@@ -1,5 +1,7 @@
+import { sql } from "drizzle-orm";
 import { expect, test } from "vitest";
 import { ERROR, provisioned } from "../../support/scim.ts";
+import { cost, db } from "../../support/world.ts";
 
 /** JSON that is nested so deeply that a recursive function fails. */
 const nested = (depth: number) => `${"[".repeat(depth)}${"]".repeat(depth)}`;
@@ -75,4 +77,38 @@ test("names in every script are kept, found, and shown as the account's", async 
 		const response = await home.scim("POST", "/Users", { body });
 		expect([response.status, response.body.displayName]).toEqual([201, kept]);
 	}
+});
+
+test("of two parallel replacements of a group, one follows the other", async () => {
+	const home = await provisioned();
+	const group = await home.group("Team");
+	const lists = [[await home.add(), await home.add()], [await home.add()]];
+	const results = await Promise.all(
+		lists.map((members) =>
+			home.scim("PUT", `/Groups/${group.id}`, {
+				body: { displayName: "Team", members: members.map(({ id }) => ({ value: id })) },
+			}),
+		),
+	);
+	expect(results.map(({ status }) => status)).toEqual([200, 200]);
+	const { body } = await home.scim("GET", `/Groups/${group.id}`);
+	expect([1, 2]).toContain(body.members.length);
+});
+
+test("finding one user reads as much in a large organization as in a small one", async () => {
+	const home = await provisioned();
+	const person = await home.add(undefined, { externalId: "abc" });
+	const finds = [`userName eq "${person.userName}"`, 'externalId eq "abc"'];
+	const read = () =>
+		Promise.all(
+			finds.map(async (filter) => {
+				const found = await home.scim("GET", `/Users?filter=${encodeURIComponent(filter)}`);
+				expect(found.body.totalResults).toBe(1);
+				return cost(found).read;
+			}),
+		);
+	const before = await read();
+	for (let i = 0; i < 20; i++) await home.employee();
+	await db.run(sql`analyze`);
+	expect(await read()).toEqual(before);
 });

@@ -1,10 +1,8 @@
 import { env } from "cloudflare:workers";
-import { eq } from "drizzle-orm";
 import { v7 } from "uuid";
 import { describe, expect, test } from "vitest";
 import { seal } from "../../../src/accounts/domains/secret.ts";
 import { signInStates } from "../../../src/db/schema/sign_in.ts";
-import { users } from "../../../src/db/schema/users.ts";
 import type { Lie } from "../../support/liar.ts";
 import { withoutPatience } from "../../support/time.ts";
 import { db } from "../../support/world.ts";
@@ -325,14 +323,4 @@ describe("a provider", () => {
 		await home.set({ oidc_client_secret: await seal(env, other.domain_id, CLIENT.secret) });
 		expect((await begin(home, browser())).hash).toBe("#problem=not_configured");
 	});
-});
-
-test("a deactivated user and a service account can't sign in through a provider", async () => {
-	for (const columns of [{ is_active: false }, { is_service_account: true }]) {
-		const home = await withProvider();
-		const user = await home.colleague();
-		expect(await signIn(home, { email: user.email })).toEqual({ token });
-		await db.update(users).set(columns).where(eq(users.id, user.id));
-		expect(await signIn(home, { email: user.email })).toEqual({ problem: "account_deactivated" });
-	}
 });

@@ -183,15 +183,16 @@ test("a code works once, and the next one after it", async () => {
 });
 
 test("of several parallel requests with one code, or one recovery code, one succeeds", async () => {
-	const home = await enabled();
-	const race = async (code: string) => {
+	for (const codeFor of [
+		({ secret }: { secret: string }) => codeOf(secret),
+		({ codes }: { codes: string[] }) => codes[0],
+	]) {
+		const home = await enabled();
+		const code = await codeFor(home);
 		const send = () => post(home, "recovery_codes", code);
 		const answers = await Promise.all(Array.from({ length: 6 }, send));
-		return answers.filter(({ status }) => status === 200);
-	};
-	const [used, ...others] = await race(await codeOf(home.secret));
-	expect(others).toEqual([]);
-	expect(await race(used?.body.recovery_codes[0])).toHaveLength(1);
+		expect(answers.filter(({ status }) => status === 200)).toHaveLength(1);
+	}
 });
 
 test("a clock may be one step off", async () => {
