@@ -74,24 +74,16 @@ describe("registering", () => {
 		});
 		const credential = await authenticator.register(options);
 		const created = await post(user, "", { name: " Laptop ", credential });
-		expect(created).toMatchObject({
-			status: 201,
-			body: {
-				name: "Laptop",
-				transports: ["internal"],
-				is_backed_up: false,
-				created_at: new Date().toISOString(),
-				last_used_at: null,
-			},
-		});
+		const shown = {
+			...{ name: "Laptop", transports: ["internal"], is_backed_up: false },
+			...{ created_at: new Date().toISOString(), last_used_at: null },
+		};
+		expect(created).toMatchObject({ status: 201, body: shown });
 		expect(cost(created).trips).toBe(2);
 		const { recovery_codes: _, ...passkey } = created.body;
-		const listed = await call("GET", PATH, { key: user.key });
-		expect(listed.body).toMatchObject({ count: 1, results: [passkey] });
-		expect(await call("GET", `${PATH}/${passkey.id}`, { key: user.key })).toMatchObject({
-			status: 200,
-			body: passkey,
-		});
+		const read = async (path: string) => (await call("GET", path, { key: user.key })).body;
+		expect(await read(PATH)).toMatchObject({ count: 1, results: [passkey] });
+		expect(await read(`${PATH}/${passkey.id}`)).toEqual(passkey);
 		const { excludeCredentials } = await begin(user);
 		expect(excludeCredentials).toEqual([
 			{ type: "public-key", id: authenticator.id, transports: ["internal"] },
@@ -106,11 +98,8 @@ describe("registering", () => {
 		expect(body.recovery_codes).toHaveLength(10);
 		expect(await Promise.all([mine, other, user.key].map(statusOf))).toEqual([200, 401, 200]);
 		expect(await factor(user)).toEqual({
-			is_enabled: true,
-			enabled_at: null,
-			passkeys: 1,
-			is_required: false,
-			recovery_codes_left: 10,
+			...{ is_enabled: true, enabled_at: null, passkeys: 1 },
+			...{ is_required: false, recovery_codes_left: 10 },
 		});
 		expect((await factorOf(user))?.is_2fa_enabled).toBe(true);
 	});

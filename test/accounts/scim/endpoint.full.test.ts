@@ -1,6 +1,6 @@
 import { sql } from "drizzle-orm";
 import { expect, test } from "vitest";
-import { ERROR, provisioned } from "../../support/scim.ts";
+import { ERROR, ignoredAt, provisioned } from "../../support/scim.ts";
 import { cost, db } from "../../support/world.ts";
 
 /** JSON that is nested so deeply that a recursive function fails. */
@@ -111,4 +111,20 @@ test("finding one user reads as much in a large organization as in a small one",
 	for (let i = 0; i < 20; i++) await home.employee();
 	await db.run(sql`analyze`);
 	expect(await read()).toEqual(before);
+});
+
+test("a person leaves although the operation is among ten thousand others", async () => {
+	const home = await provisioned();
+	const person = await home.employee();
+	const path = `/Users/${person.uuid}`;
+	const others = (operation: object) => Array(5_000).fill(operation);
+	const { status, body } = await home.patch(
+		path,
+		...others({ op: "move" }),
+		{ op: "Replace", path: "active", value: "False" },
+		...others({ op: "replace", path: "title", value: "x" }),
+	);
+	expect([status, body.active]).toEqual([200, false]);
+	const [ignored] = await ignoredAt(home, [path]);
+	expect(ignored).toHaveLength(50);
 });

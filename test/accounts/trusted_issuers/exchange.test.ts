@@ -266,7 +266,7 @@ describe("no key is given", () => {
 		expect(await keysOf(home)).toEqual([]);
 	});
 
-	test("beyond 100 that work, also in a race of twenty", async () => {
+	test("beyond 100 that work, also in a race", async () => {
 		const home = await trusting();
 		const { id } = (await db.select().from(users).where(eq(users.uuid, home.account.id)))[0] ?? {};
 		const fill = (expires_at: string, n: number) =>
@@ -277,10 +277,10 @@ describe("no key is given", () => {
 				}),
 			);
 		await fill("2020-01-01T00:00:00.000Z", 30);
-		await fill("2099-01-01T00:00:00.000Z", 90);
-		const results = await Promise.all(Array.from({ length: 20 }, () => exchangeIn({}, home)));
+		await fill("2099-01-01T00:00:00.000Z", 96);
+		const results = await Promise.all(Array.from({ length: 8 }, () => exchangeIn({}, home)));
 		const statuses = results.map(({ status }) => status);
-		expect(statuses.filter((status) => status === 200)).toHaveLength(10);
+		expect(statuses.filter((status) => status === 200)).toHaveLength(4);
 		expect(new Set(statuses)).toEqual(new Set([200, 429]));
 		expect(results.find(({ status }) => status === 429)?.body.error).toBe(
 			"temporarily_unavailable",
