@@ -137,14 +137,6 @@ test("CORS_ORIGINS allows its origins", async () => {
 	expect(await allowed("", "https://b.test")).toBeNull();
 });
 
-test("HEAD answers as GET does, without the body", async () => {
-	const { ask, id } = await world();
-	expect(await ask("HEAD", `/api/organizations/${id}`)).toMatchObject({
-		status: 200,
-		body: null,
-	});
-});
-
 test("without a key, an unknown path below /api is a 401", async () => {
 	expect((await call("GET", "/api/nowhere")).status).toBe(401);
 });

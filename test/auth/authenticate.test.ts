@@ -53,7 +53,7 @@ test("a value that differs in one character is rejected without a query to KV or
 	expect(cost(await call("GET", "/api/users/@me", { key: `${value}0` })).trips).toBe(0);
 });
 
-test("a key that has used up its requests gets a 429 with Retry-After", async () => {
+test("a key that has used up its requests gets a 429 that says what is left and when to try again", async () => {
 	const { key, id } = await person();
 	const other = await person();
 	const [row] = await db
@@ -77,6 +77,8 @@ test("a key that has used up its requests gets a 429 with Retry-After", async ()
 		},
 	});
 	expect(rejected.headers.get("retry-after")).toBe("60");
+	expect(rejected.headers.get("ratelimit")).toBe('"requests";r=0;t=60');
+	expect(rejected.headers.get("ratelimit-policy")).toBe('"requests";q=480;w=60');
 	expect(cost(rejected).trips).toBe(0);
 	expect((await call("GET", "/api/users/@me", { key: other.key })).status).toBe(200);
 });

@@ -2,8 +2,7 @@ import { eq, sql } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
 import { contains } from "../../src/db/contains.ts";
 import { users } from "../../src/db/schema/users.ts";
-import { logOfConfig, logOfExport } from "../support/logs.ts";
-import { db, furnished, join, world } from "../support/world.ts";
+import { db, join, world } from "../support/world.ts";
 
 /** Whether the database finds `needle` in `text`. */
 async function finds(text: string, needle: string) {
@@ -91,15 +90,4 @@ test("members are found by their names in every script", async () => {
 	const long = "äöüéèàçñøåæþðýœšžčřďťňğıșț".repeat(7);
 	const { status } = await here("GET", `/members?search=${encodeURIComponent(long)}`);
 	expect(status).toBe(200);
-});
-
-test("log entries are found by their messages in every script", async () => {
-	const { ask, here, batch_export, config, project } = await furnished();
-	const message = "Grüße aus ÖSTERREICH";
-	await db.batch([logOfExport(batch_export, { message }), logOfConfig(config, { message })]);
-	const search = `search=${encodeURIComponent("GRÜSSE aus österreich")}`;
-	const logs = await here("GET", `/batch_exports/${batch_export}/logs?${search}`);
-	expect(logs.body.count).toBe(1);
-	const path = `/api/projects/${project}/plugin_configs/${config}/logs`;
-	expect((await ask("GET", `${path}?${search}`)).body.count).toBe(1);
 });

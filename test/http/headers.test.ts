@@ -1,13 +1,10 @@
 import { createExecutionContext } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { eq } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
 import { app } from "../../src/app.ts";
-import { personalApiKeys } from "../../src/db/schema/personal_api_keys.ts";
 import { REQUESTS } from "../../src/http/rate_limit.ts";
 import config from "../../wrangler.toml?raw";
-import { eventually, exhaust } from "../support/time.ts";
-import { call, db, furnished, world } from "../support/world.ts";
+import { call, furnished, world } from "../support/world.ts";
 
 const helpOf = ({ headers }: { headers: Headers }) =>
 	/<\/docs\/api#([\w-]+)>; rel="help"/.exec(headers.get("link") ?? "")?.[1];
@@ -81,24 +78,11 @@ test("what isn't an object or a page may not be stored", async () => {
 	}
 });
 
-test("a response names the rate limit of wrangler.toml, and what is left where that is nothing", async () => {
+test("a response names the rate limit of wrangler.toml", async () => {
 	expect(config).toContain(`simple = { limit = ${REQUESTS.limit}, period = ${REQUESTS.period} }`);
-	const home = await world();
-	const response = await home.ask("GET", "/api/projects");
-	expect(response.headers.get("ratelimit-policy")).toBe('"requests";q=480;w=60');
-	expect(response.headers.has("ratelimit")).toBe(false);
-	const [key] = await db
-		.select()
-		.from(personalApiKeys)
-		.where(eq(personalApiKeys.user_id, home.owner.id));
-	await eventually(async () => {
-		await exhaust(env.REQUESTS, key?.id ?? "");
-		const rejected = await home.ask("GET", "/api/projects");
-		expect(rejected.status).toBe(429);
-		expect(rejected.headers.get("ratelimit")).toBe('"requests";r=0;t=60');
-		expect(rejected.headers.get("ratelimit-policy")).toBe('"requests";q=480;w=60');
-		expect(rejected.headers.get("retry-after")).toBe("60");
-	});
+	const { headers } = await (await world()).ask("GET", "/api/projects");
+	expect(headers.get("ratelimit-policy")).toBe('"requests";q=480;w=60');
+	expect(headers.has("ratelimit")).toBe(false);
 });
 
 test("scripts of other origins may send and read the headers", async () => {

@@ -140,6 +140,7 @@ describe("a page ends at 4 MiB", () => {
 			url.searchParams.set("limit", "1000");
 			const pages = await follow(url.href, "next");
 			expect(pages.length).toBeGreaterThan(1);
+			expect(pages.map((page) => cost(page).trips)).toEqual(pages.map(() => 1));
 			const ids = pages.flatMap(idsOf);
 			expect(new Set(ids).size).toBe(ids.length);
 			for (const [i, { body }] of pages.entries()) {
@@ -171,11 +172,5 @@ describe("a page ends at 4 MiB", () => {
 			expect(bytesOf(body.results)).toBeLessThanOrEqual(MAX_BYTES);
 			expect(body.after).toBe(idsOf({ body }).at(-1));
 		}
-	});
-
-	test("a page of large plugins is shorter than its limit, in one round trip", async () => {
-		const { headers, body } = await home.ask("GET", `${lists["all plugins"]()}?limit=1000`);
-		expect(cost({ status: 200, headers, body }).trips).toBe(1);
-		expect(body.results.length).toBeLessThan(60);
 	});
 });

@@ -168,52 +168,6 @@ describe("change", () => {
 		expect((await here("GET", "/projects")).body.count).toBe(before + 1);
 	});
 
-	test("repeats a change that was asked for twice without a key", async () => {
-		const { key, here } = await world();
-		const { tool } = await connect(key);
-		const sent = {
-			operationId: "createOrganizationProject",
-			parameters: CURRENT,
-			body: { name: "Twin" },
-			confirm: true,
-		};
-		const before = (await here("GET", "/projects")).body.count;
-		await tool("change", sent);
-		await tool("change", sent);
-		expect((await here("GET", "/projects")).body.count).toBe(before + 2);
-	});
-
-	test("rejects an object that has changed since the etag", async () => {
-		const { key, here } = await world();
-		const { tool } = await connect(key);
-		const { etag } = await tool("read", {
-			operationId: "getOrganization",
-			parameters: { id: "@current" },
-		});
-		await here("PATCH", "", { body: { name: "Renamed" } });
-		expect(
-			await tool("change", {
-				operationId: "updateOrganization",
-				parameters: { id: "@current" },
-				body: { name: "Other" },
-				confirm: true,
-				ifMatch: etag,
-			}),
-		).toMatchObject({ isError: true, status: 412 });
-		expect((await here("GET", "")).body.name).toBe("Renamed");
-	});
-
-	test("deletes, and leaves the entry in the activity log", async () => {
-		const home = await furnished();
-		const { tool } = await connect(home.key);
-		const parameters = { organization_id: home.id, id: home.domain };
-		expect(
-			await tool("change", { operationId: "deleteDomain", parameters, confirm: true }),
-		).toMatchObject({ status: 204, data: null });
-		const { data } = await tool("read", { operationId: "listActivity", parameters: CURRENT });
-		expect(data.results[0]).toMatchObject({ activity: "deleted", item_id: home.domain });
-	});
-
 	test("a new key's value is in the answer to the call that made it, and in no other", async () => {
 		const { key } = await world();
 		const { tool } = await connect(key);
@@ -245,28 +199,12 @@ describe("change", () => {
 	});
 });
 
-test("a key does what its scopes allow, and whoami works without any", async () => {
+test("whoami works without a scope", async () => {
 	const { owner } = await world();
-	const key = await keyFor(owner.id, { scopes: ["organization:read"] });
-	const { tool } = await connect(key);
+	const { tool } = await connect(await keyFor(owner.id, { scopes: ["organization:read"] }));
 	expect(await tool("whoami")).toMatchObject({
 		isError: false,
 		user: null,
 		key: { scopes: ["organization:read"] },
-	});
-	expect(await tool("read", { operationId: "listDomains", parameters: CURRENT })).toMatchObject({
-		isError: false,
-		data: { count: 0 },
-	});
-	const rejection = await tool("change", {
-		operationId: "createDomain",
-		parameters: CURRENT,
-		body: { domain: "example.org" },
-		confirm: true,
-	});
-	expect(rejection).toMatchObject({
-		isError: true,
-		status: 403,
-		error: { detail: "API key missing required scope 'organization:write'" },
 	});
 });

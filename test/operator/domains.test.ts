@@ -22,8 +22,25 @@ async function home(row: Partial<typeof domains.$inferInsert> = {}) {
 	return { ...tenant, domain, domain_id: id, read, log };
 }
 
+/** The entry of the activity log about what the operator did to a domain. */
+const entry = (
+	{ domain, domain_id }: Awaited<ReturnType<typeof home>>,
+	activity: string,
+	detail: object = {},
+) => ({
+	activity,
+	item_id: domain_id,
+	user: null,
+	detail: { name: domain, trigger: { job: "operator" }, ...detail },
+});
+
+const changeOf = (before: string, after: string) => ({
+	changes: [{ field: "sso_enforcement", before, after }],
+});
+
 test("the operator enforces single sign-on that nobody has tested, and other sessions end", async () => {
-	const { owner, domain, domain_id, read, log } = await home(SAML);
+	const tenant = await home(SAML);
+	const { owner, domain, domain_id, read, log } = tenant;
 	await moveTo(owner, domain);
 	const sessions = [
 		await sessionOf(owner.id),
@@ -39,18 +56,7 @@ test("the operator enforces single sign-on that nobody has tested, and other ses
 		async (key) => (await call("GET", "/api/users/@me", { key })).status,
 	);
 	expect(await Promise.all(statuses)).toEqual([401, 200]);
-	expect(await log()).toMatchObject([
-		{
-			activity: "updated",
-			item_id: domain_id,
-			user: null,
-			detail: {
-				name: domain,
-				changes: [{ field: "sso_enforcement", before: "", after: "saml" }],
-				trigger: { job: "operator" },
-			},
-		},
-	]);
+	expect(await log()).toMatchObject([entry(tenant, "updated", changeOf("", "saml"))]);
 });
 
 test("the operator can't enforce what can't work", async () => {
@@ -76,45 +82,29 @@ test("the operator can't enforce what can't work", async () => {
 });
 
 test("the operator lifts the enforcement of a domain, which its organization sees", async () => {
-	const { domain, domain_id, read, log } = await home({ ...SAML, sso_enforcement: "saml" });
+	const tenant = await home({ ...SAML, sso_enforcement: "saml" });
+	const { domain, read, log } = tenant;
 	for (let i = 0; i < 2; i++)
 		expect(await run(env, "domain lift-enforcement", { domain })).toEqual({
 			result: { domain, sso_enforcement: "" },
 		});
 	expect(await read()).toMatchObject({ ...SAML, sso_enforcement: "" });
-	expect(await log()).toMatchObject([
-		{
-			activity: "enforcement_lifted",
-			item_id: domain_id,
-			user: null,
-			detail: {
-				name: domain,
-				changes: [{ field: "sso_enforcement", before: "saml", after: "" }],
-				trigger: { job: "operator" },
-			},
-		},
-	]);
+	expect(await log()).toMatchObject([entry(tenant, "enforcement_lifted", changeOf("saml", ""))]);
 	expect(await run(env, "domain lift-enforcement", { domain: `no.${domain}` })).toEqual({
 		error: "There is no domain with this name.",
 	});
 });
 
 test("the operator verifies a domain without its record, which its organization sees", async () => {
-	const { domain, domain_id, read, log } = await home({ verified_at: null });
+	const tenant = await home({ verified_at: null });
+	const { domain, read, log } = tenant;
 	expect(await read()).toMatchObject({ is_verified: false });
 	for (const given of [domain, `${domain.toUpperCase()}.`])
 		expect(await run(env, "domain verify", { domain: given })).toEqual({
 			result: { domain, is_verified: true },
 		});
 	expect(await read()).toMatchObject({ is_verified: true });
-	expect(await log()).toMatchObject([
-		{
-			activity: "verified",
-			item_id: domain_id,
-			user: null,
-			detail: { name: domain, trigger: { job: "operator" } },
-		},
-	]);
+	expect(await log()).toMatchObject([entry(tenant, "verified")]);
 	expect(await run(env, "domain verify", { domain: `no.${domain}` })).toEqual({
 		error: "There is no domain with this name.",
 	});
