@@ -1,9 +1,8 @@
-import { beforeAll, expect, inject, test } from "vitest";
+import { beforeAll, expect, test } from "vitest";
 import { overflowOf, problemsOf, screenshot, withBrowser } from "../support/browser.ts";
 import { clientOf, newAddress, newOrganization } from "./support/browser.ts";
 import { inviteTo } from "./support/people.ts";
 
-const { url } = inject("console");
 let home: Awaited<ReturnType<typeof newOrganization>>;
 
 beforeAll(async () => {
@@ -16,21 +15,6 @@ async function invite(more: object = {}) {
 	await home.client.invites.create(home.at, { target_email, ...more });
 	return { target_email, link: await inviteTo(target_email) };
 }
-
-test("the link in the mail leads to the invite, in the API and in a browser", async () => {
-	const { link, target_email } = await invite({ first_name: "Ada" });
-	const token = link.split("/").at(-1) ?? "";
-	expect(await home.client.invites.preview({ token })).toMatchObject({
-		target_email,
-		first_name: "Ada",
-	});
-	const page = await fetch(link);
-	expect(page.headers.get("content-type")).toContain("text/html");
-	expect(page.headers.get("cache-control")).toBe("no-store");
-	expect(page.headers.get("referrer-policy")).toBe("no-referrer");
-	expect(page.headers.get("cross-origin-opener-policy")).toBe("same-origin");
-	expect(page.headers.get("content-security-policy")).toContain("default-src 'none'");
-});
 
 withBrowser("the page of an invite", (newPage) => {
 	const SIZES = [
@@ -82,12 +66,5 @@ withBrowser("the page of an invite", (newPage) => {
 		const shown = await page.inputValue("textarea");
 		expect(await page.isVisible("text=Copy the key")).toBe(false);
 		expect((await clientOf(shown).users.get({ user: "@me" })).first_name).toBe("<b>Eve</b>");
-	});
-
-	test("the page of an unknown link says so", async () => {
-		const page = await newPage();
-		const response = await page.goto(`${url}/invites/${"x".repeat(43)}`);
-		expect(response?.status()).toBe(404);
-		expect(await page.textContent("main")).toContain("already used");
 	});
 });

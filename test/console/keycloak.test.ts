@@ -3,15 +3,14 @@ import { beforeAll, describe, expect, test } from "vitest";
 import { problemOf } from "../../packages/console/src/pages/sign_in/problems.ts";
 import { type Keycloak, missingKeycloak, startKeycloak } from "../support/keycloak.ts";
 import { codeOf } from "../support/totp.ts";
-import { clientOf, cookieOf, inBrowser } from "./support/browser.ts";
+import { button, clientOf, cookieOf, inBrowser } from "./support/browser.ts";
 import { followOpenId, followSaml } from "./support/guide.ts";
-import { linkTo } from "./support/people.ts";
+import { linkTo, signOut } from "./support/people.ts";
 import {
 	addFactor,
 	addKey,
 	arrive,
 	authenticate,
-	button,
 	enter,
 	enterSettings,
 	expectWorks,
@@ -23,7 +22,6 @@ import {
 	saveSettings,
 	signedInByMail,
 	signIn,
-	signOut,
 	testConnection,
 	WAYS,
 	type Way,

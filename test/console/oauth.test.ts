@@ -2,9 +2,7 @@ import * as oauth from "oauth4webapi";
 import type { Page } from "playwright-core";
 import { expect, test } from "vitest";
 import { client_id, discover, insecure, newRequest } from "./support/app.ts";
-import { checkLooks, clientOf, inBrowser, newOrganization } from "./support/browser.ts";
-
-const button = (page: Page, name: string) => page.getByRole("button", { name, exact: true });
+import { button, checkLooks, clientOf, inBrowser, newOrganization } from "./support/browser.ts";
 
 /** Presses a button once everything above it has loaded, which could still move it. */
 async function pressBelow(page: Page, name: string) {
@@ -15,14 +13,13 @@ async function pressBelow(page: Page, name: string) {
 inBrowser("allowing an app", (open) => {
 	test("shows who asks and for what, and gives the app what the person leaves", async () => {
 		const { organization } = await newOrganization("Notes Ltd");
-		const { path, isBack, exchange } = await newRequest("project:write user:read webhook:read");
+		const { path, isBack, exchange } = await newRequest("project:write user:read");
 		const page = await open(path);
 		await page.getByText(new URL(client_id).host).waitFor();
 		await page.getByText("It calls itself “Notes”").waitFor();
-		expect(await page.getByRole("row").count()).toBe(4);
+		expect(await page.getByRole("row").count()).toBe(3);
 		expect(await page.getByLabel("Profile: Write").count()).toBe(0);
 		expect(await page.getByText("Dangerous permissions").count()).toBe(0);
-		await page.getByLabel("Webhooks: None").check();
 		await page.getByLabel("Where").selectOption({ label: "Notes Ltd" });
 		await page.getByLabel("Its access ends").selectOption({ label: "In 7 days" });
 		await page.getByText("Default project").waitFor();

@@ -1,20 +1,18 @@
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
-import type { Page } from "playwright-core";
 import { describe, expect, test } from "vitest";
-import { checkLooks, clientOf, inBrowser, newMember, newOrganization } from "./support/browser.ts";
-
-const HOUR_MS = 3_600_000;
+import {
+	button,
+	checkLooks,
+	clientOf,
+	hold,
+	inBrowser,
+	newMember,
+	newOrganization,
+	rejectionsOf,
+} from "./support/browser.ts";
+import { hoursAgo, inDays, receiver } from "./support/world.ts";
 
 /** A receiver that rejects what it gets. */
-async function refusing() {
-	const server = createServer((_, response) => response.writeHead(400).end("Unknown fields."));
-	await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-	const { port } = server.address() as AddressInfo;
-	return { url: `http://127.0.0.1:${port}/`, [Symbol.dispose]: () => server.close() };
-}
-
-const button = (page: Page, name: string) => page.getByRole("button", { name, exact: true });
+const refusing = () => receiver({ status: 400, text: "Unknown fields." });
 
 inBrowser("the overview", (open) => {
 	test("of a new organization says what to do first, and ticks what is done", async () => {
@@ -24,7 +22,6 @@ inBrowser("the overview", (open) => {
 		await button(page, "Create organization").click();
 		await page.getByText("0 of 4 done").waitFor();
 		await page.getByRole("button", { name: "Organization: Fresh Ltd" }).waitFor();
-		await checkLooks(page, "overview-first-steps");
 		await page.getByRole("link", { name: "Invite your team" }).click();
 		await page.waitForURL("**/members/invite");
 		const organization = page.url().split("/").at(-3) ?? "";
@@ -43,18 +40,13 @@ inBrowser("the overview", (open) => {
 		const { id } = organization;
 		const owner = await newMember(id, 15);
 		const client = clientOf(owner);
-		using receiver = await refusing();
-		const hour = Math.floor(Date.now() / HOUR_MS) * HOUR_MS;
-		const window = {
-			start_at: new Date(hour - HOUR_MS).toISOString(),
-			end_at: new Date(hour).toISOString(),
-		};
+		const { url } = await refusing();
 		await client.events.ingest(
 			{ project: project.id },
 			Array.from({ length: 250 }, (_, i) => ({
 				event: "page viewed",
 				distinct_id: `visitor-${i}`,
-				timestamp: new Date(hour - 1000 * (i + 1)).toISOString(),
+				timestamp: hoursAgo((i + 1) / 3600),
 			})),
 		);
 		const make = (name: string, destination: object, more = {}) =>
@@ -63,10 +55,13 @@ inBrowser("the overview", (open) => {
 				{ name, interval: "hour", destination: destination as never, ...more },
 			);
 		const good = await make("Nightly copy", { type: "NoOp", config: {} });
-		const bad = await make("To the warehouse", { type: "HTTP", config: { url: receiver.url } });
+		const bad = await make("To the warehouse", { type: "HTTP", config: { url } });
 		await make("Old copy", { type: "NoOp", config: {} }, { paused: true });
 		for (const { id } of [good, bad])
-			await client.batchExports.backfill({ organization: organization.id, id }, window);
+			await client.batchExports.backfill(
+				{ organization: organization.id, id },
+				{ start_at: hoursAgo(1), end_at: hoursAgo(0) },
+			);
 		const runs = () => client.batchExports.listRuns({ organization: id, id: bad.id });
 		const days = () => client.batchExports.listMetrics({ organization: id, id: good.id });
 		await expect.poll(async () => (await runs()).results[0]?.status).toBe("Failed");
@@ -75,7 +70,7 @@ inBrowser("the overview", (open) => {
 		await client.personalApiKeys.create({
 			label: "Deployment",
 			scopes: ["*"],
-			expires_at: new Date(Date.now() + 72 * HOUR_MS).toISOString(),
+			expires_at: inDays(3),
 		});
 
 		const page = await open(path, { key: owner });
@@ -103,13 +98,13 @@ inBrowser("the overview", (open) => {
 
 	test("lists failing plugins, streams and keys of service accounts too, what ends first before the others", async () => {
 		const { client, at, project, path } = await newOrganization();
-		using receiver = await refusing();
+		const { url } = await refusing();
 		const stream = await client.auditStreams.create(at, {
 			name: "Archive",
 			destination: { type: "R2", config: { prefix: "audit" } },
 		});
 		await client.auditStreams.update({ ...at, id: stream.id }, { enabled: false });
-		await client.webhooks.create(at, { url: receiver.url, description: "Chat of the team" });
+		await client.webhooks.create(at, { url, description: "Chat of the team" });
 		const plugin = await client.pipelineDestinations.create(at, { name: "Copies" });
 		await client.pipelineDestinations.updateSource(
 			{ ...at, id: plugin.id },
@@ -130,22 +125,21 @@ inBrowser("the overview", (open) => {
 				{
 					label: `${days} days`,
 					scopes: ["plugin:read"],
-					expires_at: new Date(Date.now() + days * 24 * HOUR_MS + HOUR_MS).toISOString(),
+					expires_at: inDays(days + 0.1),
 				},
 			);
+		const isFailing = async () => [
+			(await client.webhooks.list(at)).results[0]?.failing_since !== null,
+			(await client.pluginConfigs.get({ project: project.id, id: config.id })).error !== null,
+		];
+		await expect.poll(isFailing).toEqual([true, true]);
 		const page = await open(path);
 		const attention = page.getByRole("region", { name: "Needs attention" }).getByRole("listitem");
 		await expect
-			.poll(
-				async () => {
-					await page.reload();
-					await attention.first().waitFor();
-					const items = await attention.allInnerTexts();
-					return items.map((item) => item.split(/\n+/).slice(0, 2).join(" "));
-				},
-				// Each time, the page makes ten of the 480 requests that a key has in a minute.
-				{ interval: 2000 },
-			)
+			.poll(async () => {
+				const items = await attention.allInnerTexts();
+				return items.map((item) => item.split(/\n+/).slice(0, 2).join(" "));
+			})
 			.toEqual([
 				"Failing Chat of the team",
 				"Failing Copy to the archive",
@@ -161,30 +155,31 @@ inBrowser("the overview", (open) => {
 
 	test("lists a failed run, however many others have ended since", async () => {
 		const { client, organization, at, project, path } = await newOrganization();
-		using receiver = await refusing();
-		const hour = Math.floor(Date.now() / HOUR_MS) * HOUR_MS;
-		const ago = (hours: number) => new Date(hour - hours * HOUR_MS).toISOString();
+		const { url } = await refusing();
 		await client.events.ingest({ project: project.id }, [
-			{ event: "page viewed", distinct_id: "visitor", timestamp: ago(0.5) },
+			{ event: "page viewed", distinct_id: "visitor", timestamp: hoursAgo(0.5) },
 		]);
 		const created = await client.batchExports.create(at, {
 			name: "To the warehouse",
 			interval: "hour",
 			// Only the backfills run.
 			paused: true,
-			destination: { type: "HTTP", config: { url: receiver.url } },
+			destination: { type: "HTTP", config: { url } },
 		});
 		const of = { organization: organization.id, id: created.id };
 		const ended = async () =>
 			(await client.batchExports.get({ ...at, ...created })).latest_runs.map(
 				({ status }) => status,
 			);
-		await client.batchExports.backfill({ ...at, ...created }, { start_at: ago(1), end_at: ago(0) });
+		await client.batchExports.backfill(
+			{ ...at, ...created },
+			{ start_at: hoursAgo(1), end_at: hoursAgo(0) },
+		);
 		await expect.poll(ended).toEqual(["Failed"]);
 		// Windows without events.
 		await client.batchExports.backfill(
 			{ ...at, ...created },
-			{ start_at: ago(12), end_at: ago(2) },
+			{ start_at: hoursAgo(12), end_at: hoursAgo(2) },
 		);
 		await expect.poll(ended).toEqual(Array(10).fill("Completed"));
 
@@ -232,10 +227,7 @@ inBrowser("the overview", (open) => {
 			{ domain: `${organization.id}.example.com` },
 		);
 		const page = await open(path, { key: await newMember(organization.id) });
-		const rejected: string[] = [];
-		page.on("response", (response) => {
-			if (response.status() >= 400) rejected.push(response.url());
-		});
+		const rejected = rejectionsOf(page);
 		await page.getByText("Nothing is failing, paused or about to expire.").waitFor();
 		await expect
 			.poll(() => page.getByRole("heading", { name: "First steps" }).isVisible())
@@ -290,14 +282,13 @@ inBrowser("the settings", (open) => {
 			const { page, read } = await clash();
 			expect((await read()).name).toBe("Theirs Ltd");
 			await checkLooks(page, "overview-conflict");
-			const { promise: answer, resolve } = Promise.withResolvers<void>();
-			await page.route("**/api/organizations/*", (route) => answer.then(() => route.continue()));
+			const answer = await hold(page, "**/api/organizations/*");
 			await button(page, "Save your version").click();
 			// It is too late for another choice.
 			await page.keyboard.press("Escape");
 			await button(page, "Keep saved version").click({ force: true });
 			await page.getByRole("dialog", { name: "Someone else changed this" }).waitFor();
-			resolve();
+			answer();
 			await page.getByRole("button", { name: "Organization: Mine Ltd" }).waitFor();
 			expect(await read()).toMatchObject({ name: "Mine Ltd", keys_must_expire: true });
 		});

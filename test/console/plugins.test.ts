@@ -1,7 +1,14 @@
 import type { Page, Request } from "playwright-core";
 import type { Tenantry } from "tenantry-client";
 import { expect, test } from "vitest";
-import { checkLooks, inBrowser, newMember, newOrganization } from "./support/browser.ts";
+import {
+	button,
+	checkLooks,
+	hold,
+	inBrowser,
+	newMember,
+	newOrganization,
+} from "./support/browser.ts";
 
 const NPM = "https://www.npmjs.com/package";
 
@@ -37,59 +44,29 @@ const RECORD_STATUS = `{
 const namesIn = (page: Page) => page.getByRole("listitem").locator("strong").allTextContents();
 
 inBrowser("plugins", (open) => {
-	test("a plugin from npm is installed, set up and enabled, and its job's line appears in the log", async () => {
-		const { client, organization, project, path } = await newOrganization();
-		const page = await open(`${path}/plugins`);
-		await page.getByText("No plugins yet").waitFor();
-		await page.getByRole("link", { name: "plugin config", exact: true }).click();
-		await page.getByText("A plugin config sets up a plugin in one project.").waitFor();
-		await page.getByRole("main").getByRole("link", { name: "Plugins", exact: true }).click();
-		await page.getByRole("link", { name: "Install plugin" }).click();
-		await page.getByRole("button", { name: "Install GeoIP" }).waitFor();
-
+	test("a URL without a plugin is rejected at its field, and a started job is in the activity", async () => {
+		const { client, project, path } = await newOrganization();
+		const page = await open(`${path}/plugins/install`);
+		await button(page, "Install GeoIP").waitFor();
 		const address = page.getByRole("textbox", { name: "URL" });
 		await address.fill(`${NPM}/absent`);
-		await page.getByRole("button", { name: "Install", exact: true }).click();
+		await button(page, "Install").click();
 		await page.getByText(/Could not|not found/i).waitFor();
 		await expect.poll(() => address.getAttribute("aria-invalid")).toBe("true");
 		await address.fill(`${NPM}/greeting`);
-		await page.getByRole("button", { name: "Install", exact: true }).click();
-		await page.getByRole("heading", { name: "Greeting", level: 1 }).waitFor();
-
+		await button(page, "Install").click();
 		await page.getByRole("link", { name: "Set up in a project" }).click();
-		await expect
-			.poll(() => page.getByRole("textbox", { name: "Greeting" }).inputValue())
-			.toBe("Hello");
-		await page.getByRole("textbox", { name: "Greeting" }).fill("Good morning");
-		await page.getByLabel("Tone").selectOption("loud");
 		await page.getByLabel("Access token").fill("s3cr3t");
-		await checkLooks(page, "plugins-set-up");
-		await page.getByRole("button", { name: "Set up" }).click();
-
+		await button(page, "Set up").click();
 		await page.getByLabel("Name").fill("Ann");
-		await page.getByRole("button", { name: "Start job" }).click();
-		const log = page.getByRole("log");
-		await log.getByText("Good morning, Ann!").waitFor();
-		await log.getByText("The job greet is done.").waitFor();
+		await button(page, "Start job").click();
+		await page.getByRole("log").getByText("The job greet is done.").waitFor();
 		await checkLooks(page, "plugins-log");
-
-		const [config] = (await client.pluginConfigs.list({ project: project.id })).results;
-		expect(config).toMatchObject({ enabled: true, name: "Greeting" });
-		expect(JSON.parse(config?.config ?? "")).toEqual({
-			greeting: "Good morning",
-			tone: "loud",
-			token: expect.stringContaining("SECRET"),
-		});
 		await page.goto(page.url().replace(/log$/, "log?type=errors"));
 		await page.getByText("Change or remove the filters.").waitFor();
 		await page.getByRole("link", { name: "Activity", exact: true }).last().click();
 		await page.getByRole("cell", { name: "Plugin job started greet" }).waitFor();
-		await checkLooks(page, "plugins-config-activity");
-
-		await page.goto(`${page.url().split("/console")[0]}${path}/plugins`);
-		await page.getByText("npm: greeting").waitFor();
-		await checkLooks(page, "plugins");
-		expect((await client.plugins.list({ organization: organization.id })).count).toBe(1);
+		expect((await client.pluginConfigs.list({ project: project.id })).count).toBe(1);
 	});
 
 	test("the configs of all projects are on one page, and can be filtered", async () => {
@@ -108,10 +85,9 @@ inBrowser("plugins", (open) => {
 		const there = page.getByRole("region", { name: "Shop: Enabled, in order" });
 		await there.getByRole("link", { name: "There", exact: true }).waitFor();
 		await page.getByRole("link", { name: "Here", exact: true }).waitFor();
-		await checkLooks(page, "plugins-configs-all");
 		await page.getByLabel("Search plugin configs").fill("there");
 		await page.getByText(`No plugin configs found in ${project.name}.`).waitFor();
-		await there.waitFor();
+		expect(await there.count()).toBe(1);
 	});
 
 	test("a hidden config is restored on its page; a family lists what is unused, and its activity", async () => {
@@ -122,7 +98,7 @@ inBrowser("plugins", (open) => {
 		);
 		const config = () => client.pluginConfigs.get({ project: project.id, id });
 		const page = await open(`${path}/plugin_configs/${project.id}/${id}`);
-		await page.getByRole("button", { name: "Hide", exact: true }).click();
+		await button(page, "Hide").click();
 		await page.getByText("This config is disabled and hidden from lists.").waitFor();
 		expect(await config()).toMatchObject({ deleted: true, enabled: false });
 		await checkLooks(page, "plugins-config-hidden");
@@ -132,12 +108,11 @@ inBrowser("plugins", (open) => {
 		await page.getByRole("link", { name: "Greeting" }).waitFor();
 		await page.getByRole("link", { name: "Activity of all destinations" }).click();
 		await page.getByRole("cell", { name: "Plugin installed Greeting" }).waitFor();
-		await checkLooks(page, "plugins-family-activity");
 
 		await page.goto(new URL(`${path}/plugin_configs/${project.id}/${id}`, page.url()).href);
-		await page.getByRole("button", { name: "Restore config" }).click();
+		await button(page, "Restore config").click();
 		await page.getByText("is restored. It stays disabled until you enable it.").waitFor();
-		await page.getByRole("button", { name: "Hide", exact: true }).waitFor();
+		await button(page, "Hide").waitFor();
 		expect(await config()).toMatchObject({ deleted: false, enabled: false });
 		await client.pluginConfigs.update({ project: project.id, id }, { enabled: true });
 		await page.goto(
@@ -154,8 +129,7 @@ inBrowser("plugins", (open) => {
 		);
 		const page = await open(`${path}/plugin_configs/${project.id}/${config.id}`);
 		await page.getByText("A value is saved").waitFor();
-		await checkLooks(page, "plugins-settings");
-		await page.getByRole("button", { name: "Replace" }).press("Enter");
+		await button(page, "Replace").press("Enter");
 		await expect.poll(() => page.evaluate("document.activeElement.type")).toBe("password");
 		await page.reload();
 		await page.getByText("A value is saved").waitFor();
@@ -163,11 +137,11 @@ inBrowser("plugins", (open) => {
 			JSON.parse((await client.pluginConfigs.get({ project: project.id, id: config.id })).config);
 
 		await page.getByLabel("Extra").fill("{");
-		await page.getByRole("button", { name: "Save", exact: true }).click();
+		await button(page, "Save").click();
 		await page.getByText("This isn't valid JSON.").waitFor();
 		await page.getByLabel("Extra").fill("");
 		await page.getByRole("textbox", { name: "Greeting" }).fill("Hello");
-		await page.getByRole("button", { name: "Save", exact: true }).click();
+		await button(page, "Save").click();
 		await page.getByText("Greeting is saved.").waitFor();
 		expect(await settings()).toEqual({
 			greeting: "Hello",
@@ -181,34 +155,30 @@ inBrowser("plugins", (open) => {
 			{ project: project.id, id: config.id },
 			{ config: { greeting: "Theirs", token: null } },
 		);
-		await page.getByRole("button", { name: "Save", exact: true }).click();
+		await button(page, "Save").click();
 		const dialog = page.getByRole("dialog");
 		await dialog.getByText("Theirs").waitFor();
 		await checkLooks(page, "plugins-conflict");
-		await dialog.getByRole("button", { name: "Save your version" }).click();
+		await button(dialog, "Save your version").click();
 		await page.getByText("A value is saved").waitFor({ state: "detached" });
 		expect(await settings()).toMatchObject({ greeting: "Mine", token: "" });
 
 		// What is saved right after the switch still has the condition that nobody changed it.
-		const answer = Promise.withResolvers<void>();
+		const answer = await hold(page, `**/plugin_configs/${config.id}`, "GET");
 		const isOf = (request: Request, method: string) =>
 			request.method() === method && request.url().endsWith(`/plugin_configs/${config.id}`);
-		await page.route(`**/plugin_configs/${config.id}`, async (route) => {
-			if (isOf(route.request(), "GET")) await answer.promise;
-			await route.fallback();
-		});
 		const reading = page.waitForRequest((request) => isOf(request, "GET"));
 		await page.getByRole("switch").click();
 		await reading;
 		await page.getByRole("textbox", { name: "Greeting" }).fill("Again");
 		const saving = page.waitForRequest((request) => isOf(request, "PATCH"));
-		await page.getByRole("button", { name: "Save", exact: true }).click();
+		await button(page, "Save").click();
 		expect((await saving).headers()).toHaveProperty("if-match");
-		answer.resolve();
+		answer();
 		await expect.poll(async () => (await settings()).greeting).toBe("Again");
-		await page.getByRole("button", { name: "Remove", exact: true }).click();
+		await button(page, "Remove").click();
 		await checkLooks(page, "plugins-config-remove");
-		await page.getByRole("button", { name: "Remove from project" }).click();
+		await button(page, "Remove from project").click();
 		await page.getByText("Greeting is removed from the project.").waitFor();
 	});
 
@@ -228,7 +198,7 @@ inBrowser("plugins", (open) => {
 				.filter(({ enabled }) => enabled)
 				.map(({ name }) => name);
 		const page = await open(`${path}/plugin_configs?project=${project.id}`);
-		await page.getByRole("button", { name: "Move Third up" }).focus();
+		await button(page, "Move Third up").focus();
 		await checkLooks(page, "plugins-configs");
 
 		const rearranged = () =>
@@ -261,7 +231,7 @@ inBrowser("plugins", (open) => {
 				json: { type: "x", code: "y", detail: "Not now.", attr: null },
 			}),
 		);
-		await page.getByRole("button", { name: "Move First down" }).click();
+		await button(page, "Move First down").click();
 		await page.getByText("Not now.").waitFor();
 		await expect.poll(() => namesIn(page)).toEqual(["First", "Second", "Third", "Off"]);
 		expect(await saved()).toEqual(["First", "Second", "Third"]);
@@ -271,22 +241,18 @@ inBrowser("plugins", (open) => {
 		const idOf = (name: string) => results.find((config) => config.name === name)?.id ?? 0;
 		const orders = { [idOf("Third")]: 1, [idOf("First")]: 2, [idOf("Second")]: 3 };
 		await client.pluginConfigs.rearrange({ project: project.id }, { orders });
-		await page.getByRole("button", { name: "Move First down" }).click();
+		await button(page, "Move First down").click();
 		await page.getByText("Someone else has changed the order.").waitFor();
 		await expect.poll(() => namesIn(page)).toEqual(["Third", "First", "Second", "Off"]);
 		expect(await saved()).toEqual(["Third", "First", "Second"]);
 
 		await page.getByRole("switch", { name: "Off is enabled" }).click();
 		await page.getByText("Set “Greeting” first, then enable Off.").waitFor();
-		const answer = Promise.withResolvers<void>();
-		await page.route(`**/plugin_configs/${idOf("Third")}`, async (route) => {
-			await answer.promise;
-			await route.continue();
-		});
+		const answer = await hold(page, `**/plugin_configs/${idOf("Third")}`);
 		await page.getByRole("switch", { name: "Third is enabled" }).click();
 		await page.getByRole("switch", { name: "Second is enabled" }).click();
 		await page.getByText("Second is disabled.").waitFor();
-		answer.resolve();
+		answer();
 		await page.getByText("Third is disabled.").waitFor();
 		await expect.poll(() => page.getByRole("switch", { checked: true }).count()).toBe(1);
 		expect(await saved()).toEqual(["First"]);
@@ -299,7 +265,7 @@ inBrowser("plugins", (open) => {
 		const { client, organization, path } = await newOrganization();
 		const page = await open(`${path}/plugins/install`);
 		await page.getByLabel("Name", { exact: true }).fill("Mine");
-		await page.getByRole("button", { name: "Create plugin" }).click();
+		await button(page, "Create plugin").click();
 		const editor = page.getByRole("textbox", { name: "index.ts" });
 		await page.locator(".token.keyword").first().waitFor();
 		/** Whether the tab asks before it is closed. */
@@ -311,10 +277,10 @@ inBrowser("plugins", (open) => {
 		await page.keyboard.insertText("export const added = 1;\n");
 		await expect.poll(asks).toBe(true);
 		await checkLooks(page, "plugins-source");
-		await page.getByRole("button", { name: "Discard changes" }).click();
+		await button(page, "Discard changes").click();
 		await checkLooks(page, "plugins-source-discard");
 		await page.getByRole("dialog").getByRole("button", { name: "Cancel" }).click();
-		await page.getByRole("button", { name: "Add file" }).click();
+		await button(page, "Add file").click();
 		await checkLooks(page, "plugins-source-add");
 		await page.getByRole("dialog").getByRole("button", { name: "Cancel" }).click();
 		await editor.focus();
@@ -322,7 +288,7 @@ inBrowser("plugins", (open) => {
 		await page.keyboard.press("Escape");
 		await page.keyboard.press("Tab");
 		await expect.poll(() => page.evaluate("document.activeElement.tagName")).toBe("BUTTON");
-		await page.getByRole("button", { name: "Save", exact: true }).click();
+		await button(page, "Save").click();
 		await page.getByText("All changes are saved.").waitFor();
 		const [plugin] = (await client.plugins.list({ organization: organization.id })).results;
 		const of = { organization: organization.id, id: plugin?.id ?? 0 };
@@ -335,18 +301,18 @@ inBrowser("plugins", (open) => {
 		await page.keyboard.insertText("const = 5;\n");
 		await page.locator('.editor [role="status"]').waitFor({ state: "attached" });
 		await page.evaluate(RECORD_STATUS);
-		await page.getByRole("button", { name: "Save", exact: true }).click();
+		await button(page, "Save").click();
 		await page.getByText("The source is saved, but doesn't compile: index.ts.").waitFor();
-		await page.getByRole("button", { name: /^index\.ts.*doesn't compile$/ }).waitFor();
+		await button(page, /^index\.ts.*doesn't compile$/).waitFor();
 		await checkLooks(page, "plugins-source-broken");
 		expect(await page.evaluate<string[]>("recorded")).toEqual([
 			expect.stringMatching(/^This file doesn't compile\. .+\(\d+:\d+\)$/),
 		]);
-		await page.getByRole("button", { name: /^Go to line \d+$/ }).click();
+		await button(page, /^Go to line \d+$/).click();
 		expect(await page.evaluate("getSelection().toString()")).toBe("const = 5;");
 		await page.keyboard.insertText("const five = 5;");
 		await page.getByText("This file doesn't compile.").waitFor({ state: "detached" });
-		await page.getByRole("button", { name: "Save", exact: true }).click();
+		await button(page, "Save").click();
 		await page.getByText("All changes are saved.").waitFor();
 		expect((await client.pipelineDestinations.getSource(of)).errors).toEqual({});
 
@@ -356,47 +322,42 @@ inBrowser("plugins", (open) => {
 		});
 		await editor.focus();
 		await page.keyboard.insertText("// mine\n");
-		await page.getByRole("button", { name: "Save", exact: true }).click();
+		await button(page, "Save").click();
 		const dialog = page.getByRole("dialog");
 		await dialog.getByText("const theirs = 1;").waitFor();
 		await checkLooks(page, "plugins-source-conflict");
 		expect((await source())["index.ts"]).toContain("theirs");
-		await dialog.getByRole("button", { name: "Keep saved version" }).click();
+		await button(dialog, "Keep saved version").click();
 		await page.getByText("All changes are saved.").waitFor();
 		await expect.poll(() => editor.inputValue()).toContain("theirs");
 		expect(await page.getByText("doesn't compile: site.ts").count()).toBe(0);
-		await page.getByRole("button", { name: /^site\.ts/ }).click();
-		await page.getByRole("button", { name: "Go to line 3" }).click();
+		await button(page, /^site\.ts/).click();
+		await button(page, "Go to line 3").click();
 		expect(await page.evaluate("getSelection().toString()")).toBe("const = 6;");
 	});
 
 	test("a plugin is checked for updates, and removed once its name is typed", async () => {
 		const { client, organization, at, path, plugin } = await withPlugin();
 		const page = await open(`${path}/plugins/${plugin.id}`);
-		await page.getByRole("button", { name: "Check for updates" }).click();
+		await button(page, "Check for updates").click();
 		await page.getByText("The newest version is installed.").waitFor();
 		await client.pipelineDestinations.update({ ...at, ...plugin }, { tag: "1.0.0" });
-		await page.getByRole("button", { name: "Check for updates" }).click();
+		await button(page, "Check for updates").click();
 		await page.getByText("Version 1.1.0 is available.").waitFor();
-		await checkLooks(page, "plugins-plugin");
-		const answer = Promise.withResolvers<void>();
-		await page.route("**/check_for_updates", async (route) => {
-			await answer.promise;
-			await route.continue();
-		});
-		await page.getByRole("button", { name: "Check for updates" }).click();
-		const upgrade = page.getByRole("button", { name: "Upgrade", exact: true });
+		const answer = await hold(page, "**/check_for_updates");
+		await button(page, "Check for updates").click();
+		const upgrade = button(page, "Upgrade");
 		await expect.poll(() => upgrade.getAttribute("aria-disabled")).toBe("true");
-		answer.resolve();
+		answer();
 		await upgrade.click();
 		await checkLooks(page, "plugins-upgrade");
-		await page.getByRole("button", { name: "Upgrade plugin" }).click();
+		await button(page, "Upgrade plugin").click();
 		await page.getByText("Greeting is upgraded to 1.1.0.").waitFor();
 		await page.getByRole("link", { name: "Activity", exact: true }).last().click();
 		const added = page.getByRole("cell", { name: "Plugin installed" });
 		await added.waitFor();
 		await page.getByTitle("Show only changes by this person").first().click();
-		await page.getByRole("button", { name: /^Remove the filter By .+@/ }).waitFor();
+		await button(page, /^Remove the filter By .+@/).waitFor();
 		await added.waitFor();
 		await page.getByLabel("Action").selectOption("upgraded");
 		await added.waitFor({ state: "detached" });
@@ -406,11 +367,11 @@ inBrowser("plugins", (open) => {
 		await page.goto(page.url().replace("before=", "after="));
 		await added.waitFor();
 		await page.getByRole("link", { name: "Overview" }).last().click();
-		await page.getByRole("button", { name: "Remove plugin" }).click();
+		await button(page, "Remove plugin").click();
 		const dialog = page.getByRole("dialog");
 		await dialog.getByRole("textbox").fill("Greeting");
 		await checkLooks(page, "plugins-remove");
-		await dialog.getByRole("button", { name: "Remove plugin" }).click();
+		await button(dialog, "Remove plugin").click();
 		await page.getByText("No plugins yet").waitFor();
 		expect((await client.plugins.list({ organization: organization.id })).count).toBe(0);
 	});
@@ -421,8 +382,8 @@ inBrowser("plugins", (open) => {
 		const { id } = await client.pipelineDestinations.create(at, { url });
 		const page = await open(`${path}/plugins/${id}`);
 		await page.getByText("1.1.0 available").waitFor();
-		await page.getByRole("button", { name: "Upgrade", exact: true }).click();
-		await page.getByRole("button", { name: "Upgrade plugin" }).click();
+		await button(page, "Upgrade").click();
+		await button(page, "Upgrade plugin").click();
 		await page.getByText("Greeting is upgraded to 1.1.0.").waitFor();
 		await page.getByRole("link", { name: "npm: greeting/v/1.1.0" }).waitFor();
 		const upgraded = await client.pipelineDestinations.get({
@@ -443,13 +404,11 @@ inBrowser("plugins", (open) => {
 		const page = await open(`${path}/plugins/${own.id}/source`, { key });
 		await page.getByText("This plugin runs with secrets, so only admins can change it.").waitFor();
 		await page.locator(".token").first().waitFor();
-		expect(await page.getByRole("button", { name: "Save", exact: true }).count()).toBe(0);
-		await checkLooks(page, "plugins-member-source");
+		expect(await button(page, "Save").count()).toBe(0);
 		await page.goto(page.url().replace(/plugins.*/, `plugins/${plugin.id}`));
-		await page.getByRole("button", { name: "Check for updates" }).waitFor();
-		expect(await page.getByRole("button", { name: "Make global" }).count()).toBe(0);
+		await button(page, "Check for updates").waitFor();
+		expect(await button(page, "Make global").count()).toBe(0);
 		await page.goto(page.url().replace(/plugins.*/, `plugin_configs?project=${project.id}`));
 		await page.getByText(/No plugins in .* yet/).waitFor();
-		await checkLooks(page, "plugins-member");
 	});
 });

@@ -1,22 +1,18 @@
 import type { Page } from "playwright-core";
 import { describe, expect, test } from "vitest";
-import { inBrowser, newMember, newOrganization } from "./support/browser.ts";
+import {
+	button,
+	hold as holdUrls,
+	inBrowser,
+	newMember,
+	newOrganization,
+	refresh,
+} from "./support/browser.ts";
+import { newDomain } from "./support/world.ts";
 
 type World = Awaited<ReturnType<typeof newOrganization>>;
 
-const button = (page: Page, name: string) => page.getByRole("button", { name, exact: true });
-
-/** Lets no request of this method get to the service, until what it returns is called. */
-async function hold(page: Page, method: string) {
-	const { promise: answer, resolve } = Promise.withResolvers<void>();
-	await page.route("**/api/**", async (route) => {
-		if (route.request().method() === method) await answer;
-		await route.fallback();
-	});
-	return resolve;
-}
-
-const newDomain = () => `${crypto.randomUUID()}.example.com`;
+const hold = (page: Page, method: string) => holdUrls(page, "**/api/**", method);
 
 const newWebhook = ({ client, at }: World) =>
 	client.webhooks.create(at, { url: "http://127.0.0.1:9/", types: ["invite.created"] });
@@ -245,27 +241,26 @@ inBrowser("what is saved", (open) => {
 		await button(page, "New backfill").click();
 		const from = page.getByLabel("From", { exact: true });
 		await from.fill("2026-01-01T10:00");
-		const load = () => page.evaluate("document.dispatchEvent(new Event('visibilitychange'))");
 		const failed: string[] = [];
 		page.on("requestfailed", (request) => failed.push(request.url()));
 		const answer = await hold(page, "GET");
 		const asked = page.waitForRequest(`**/batch_exports/${id}`);
-		await load();
+		await refresh(page);
 		// Loading takes longer than the page waits before it loads again.
 		const answered = (await asked).response();
-		await load();
+		await refresh(page);
 		answer();
 		await answered;
 		expect(failed).toEqual([]);
 		await page.unrouteAll();
 
 		await page.route(`**/batch_exports/${id}`, (route) => route.abort());
-		await load();
+		await refresh(page);
 		const problem = page.getByText("Can't reach the service. Check your connection.");
 		await problem.waitFor({ state: "attached" });
 		expect(await from.inputValue()).toBe("2026-01-01T10:00");
 		await page.unrouteAll();
-		await load();
+		await refresh(page);
 		await problem.waitFor({ state: "detached" });
 		expect(await from.inputValue()).toBe("2026-01-01T10:00");
 	});

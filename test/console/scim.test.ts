@@ -1,31 +1,18 @@
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
-import type { Page } from "playwright-core";
 import { expect, inject, test } from "vitest";
 import { pythonWith, SCIM_TESTER } from "../support/python.ts";
-import { checkLooks, inBrowser, newOrganization } from "./support/browser.ts";
+import { button, checkLooks, inBrowser } from "./support/browser.ts";
+import { withDomain } from "./support/world.ts";
 
 const python = await pythonWith(SCIM_TESTER).catch(() => null);
 
 const missing = python ? "" : " (skipped: scim2-tester can't be installed)";
 
-const button = (page: Page, name: string | RegExp) => page.getByRole("button", { name });
-
-/** An organization with a verified domain. */
-async function verifiedDomain() {
-	const home = await newOrganization();
-	const domain = `${crypto.randomUUID()}.example.com`;
-	const { id, verification_challenge } = await home.client.domains.create(home.at, { domain });
-	const record = `${inject("console").resolver}_tenantry-challenge.${domain}`;
-	await fetch(record, { method: "PUT", body: verification_challenge });
-	await home.client.domains.verify({ ...home.at, id });
-	return { ...home, domain, domain_id: id, on: { ...home.at, domain: id } };
-}
-
 test.skipIf(!python)(`the endpoint passes every check of scim2-tester${missing}`, async () => {
-	const { client, domain, domain_id, on } = await verifiedDomain();
-	const { value } = await client.scimTokens.create(on);
-	const base = `${inject("console").url}/scim/v2/${domain_id}`;
+	const { client, at, domain, domainAt } = await withDomain();
+	const { value } = await client.scimTokens.create({ ...at, domain: domainAt.id });
+	const base = `${inject("console").url}/scim/v2/${domainAt.id}`;
 	const { stdout } = await promisify(execFile)(python ?? "", [
 		`${import.meta.dirname}/../support/scim.py`,
 		base,
@@ -43,13 +30,13 @@ test.skipIf(!python)(`the endpoint passes every check of scim2-tester${missing}`
 
 inBrowser("the provisioning of a domain", (open) => {
 	test("admins connect a provider, choose what its groups grant, and see its requests", async () => {
-		const { client, domain_id, path, project, at } = await verifiedDomain();
+		const { client, domainAt, path, project, at } = await withDomain();
 		await client.organizationProjects.update(
 			{ ...at, id: String(project.id) },
 			{ access_control: true },
 		);
-		const page = await open(`${path}/domains/${domain_id}`);
-		const base = `${inject("console").url}/scim/v2/${domain_id}`;
+		const page = await open(`${path}/domains/${domainAt.id}`);
+		const base = `${inject("console").url}/scim/v2/${domainAt.id}`;
 		await page.getByText(base, { exact: true }).waitFor();
 		await button(page, "Create token").click();
 		await button(page, "Copy token").click();
@@ -67,7 +54,6 @@ inBrowser("the provisioning of a domain", (open) => {
 		expect((await send("GET", "/Users/nobody")).status).toBe(404);
 		await page.reload();
 		await button(page, "GET /Users/nobody").waitFor();
-		await checkLooks(page, "provisioning");
 		await button(page, "GET /Users/nobody").click();
 		await page.getByRole("dialog").getByText("Not found.").waitFor();
 		await checkLooks(page, "provisioning_request");
@@ -81,7 +67,7 @@ inBrowser("the provisioning of a domain", (open) => {
 		await checkLooks(page, "provisioning_group");
 		await page.getByRole("dialog").getByRole("button", { name: "Save" }).click();
 		await page.getByText("Engineering is saved.").waitFor();
-		const [saved] = (await client.scimGroups.list({ ...at, domain: domain_id })).results;
+		const [saved] = (await client.scimGroups.list({ ...at, domain: domainAt.id })).results;
 		expect(saved).toMatchObject({ level: 8, projects: [{ id: project.id, level: 1 }] });
 		await button(page, /^Revoke/).click();
 		await button(page, "Revoke token").click();

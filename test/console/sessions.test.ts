@@ -1,6 +1,7 @@
 import type { Page } from "playwright-core";
 import { expect, inject, test } from "vitest";
 import {
+	button,
 	checkLooks,
 	clientOf,
 	cookieOf,
@@ -10,8 +11,6 @@ import {
 	newOrganization,
 } from "./support/browser.ts";
 import { linkTo } from "./support/people.ts";
-
-const button = (page: Page, name: string) => page.getByRole("button", { name, exact: true });
 
 const ACCOUNT = "/console/account";
 

@@ -2,15 +2,16 @@ import { gzipSync } from "node:zlib";
 import type { Page, Request, Response } from "playwright-core";
 import { describe, expect, inject, test } from "vitest";
 import {
+	button,
 	checkLooks,
 	clientOf,
+	focused,
+	hold,
 	inBrowser,
 	newAddress,
 	newMember,
 	newOrganization,
 } from "./support/browser.ts";
-
-const focused = (page: Page) => page.evaluate<string>("document.activeElement.textContent");
 
 /** A link of the menu. Pages have links to the same pages, too. */
 const inMenu = (page: Page, name: string) =>
@@ -34,16 +35,16 @@ inBrowser("the shell", (open) => {
 			const { path } = await newOrganization("North Ltd");
 			const other = await clientOf().organizations.create({ name: "Far South Ltd" });
 			const page = await open(`${path}/members`);
-			const button = page.getByRole("button", { name: "Organization: North Ltd" });
-			await button.press("Enter");
+			const opener = button(page, "Organization: North Ltd");
+			await opener.press("Enter");
 			await page.getByRole("link", { name: "New organization" }).waitFor();
 			await page.keyboard.press("Escape");
-			await expect.poll(() => button.getAttribute("aria-expanded")).toBe("false");
+			await expect.poll(() => opener.getAttribute("aria-expanded")).toBe("false");
 			await expect.poll(() => focused(page)).toContain("North Ltd");
-			await button.press("Enter");
+			await opener.press("Enter");
 			await checkLooks(page, "shell-organizations");
 			await page.getByRole("link", { name: "Far South Ltd" }).press("Enter");
-			await page.getByRole("button", { name: "Organization: Far South Ltd" }).waitFor();
+			await button(page, "Organization: Far South Ltd").waitFor();
 			await expect.poll(() => new URL(page.url()).pathname).toBe(`/console/${other.id}`);
 		});
 
@@ -54,10 +55,10 @@ inBrowser("the shell", (open) => {
 			await page.getByRole("cell", { name: "admin@example.com" }).waitFor();
 			await inMenu(page, "API keys").click();
 			await page.waitForURL("**/console/keys");
-			await page.getByRole("button", { name: "Organization: West Ltd" }).waitFor();
+			await button(page, "Organization: West Ltd").waitFor();
 			const tab = await page.context().newPage();
 			await tab.goto(new URL("/console/account", page.url()).href);
-			await tab.getByRole("button", { name: "Organization: West Ltd" }).waitFor();
+			await button(tab, "Organization: West Ltd").waitFor();
 			await inMenu(tab, "Members").click();
 			await expect.poll(() => new URL(tab.url()).pathname).toBe(`${path}/members`);
 		});
@@ -66,16 +67,9 @@ inBrowser("the shell", (open) => {
 			const { path, organization } = await newOrganization("Slow Ltd");
 			const page = await open("/console/account");
 			await page.getByRole("heading", { name: "Account" }).waitFor();
-			let answer = () => {};
-			const asked = new Promise<void>((resolve) => {
-				answer = resolve;
-			});
-			await page.route(`**/api/organizations/${organization.id}`, async (route) => {
-				await asked;
-				await route.continue();
-			});
+			const answer = await hold(page, `**/api/organizations/${organization.id}`);
 			await page.goto(new URL(`${path}/members`, page.url()).href);
-			await page.getByRole("button", { name: "Organization: Slow Ltd" }).press("Enter");
+			await button(page, "Organization: Slow Ltd").press("Enter");
 			const entry = page.getByRole("link", { name: "New organization" });
 			await entry.waitFor();
 			answer();
@@ -148,12 +142,12 @@ inBrowser("the shell", (open) => {
 		await expect.poll(() => page.url()).toContain("after=2026-01-02T04%3A30%3A00.000Z");
 		const when = page.locator("tbody time").first();
 		await expect.poll(() => when.innerText()).toMatch(/, \d+:\d\d [AP]M GMT\+5:30$/);
-		await page.getByRole("button", { name: "Show times in UTC" }).click();
+		await button(page, "Show times in UTC").click();
 		await expect.poll(() => when.innerText()).toMatch(/, \d+:\d\d [AP]M UTC$/);
 		expect(await page.getByLabel("From").inputValue()).toBe("2026-01-02T04:30");
 		await page.getByLabel("From").fill("2026-01-02T10:00");
 		await expect.poll(() => page.url()).toContain("after=2026-01-02T10%3A00%3A00.000Z");
-		await page.getByRole("button", { name: "Show local times" }).click();
+		await button(page, "Show local times").click();
 		await expect.poll(() => when.innerText()).toContain("GMT+5:30");
 	});
 
@@ -162,38 +156,27 @@ inBrowser("the shell", (open) => {
 		const page = await open(`${path}/members`);
 		await page.setViewportSize({ width: 390, height: 2000 });
 		await page.getByRole("cell", { name: "admin@example.com" }).waitFor();
-		const button = page.getByRole("button", { name: "Menu" });
+		const opener = button(page, "Menu");
 		const menu = page.getByRole("navigation", { name: "Pages", exact: true });
 		expect(await menu.isVisible()).toBe(false);
-		await button.press("Enter");
+		await opener.press("Enter");
 		await menu.waitFor();
 		await page.keyboard.press("Tab");
 		await expect.poll(() => focused(page)).toContain("Organization:");
 		await page.keyboard.press("Escape");
 		await menu.waitFor({ state: "hidden" });
 		await expect.poll(() => focused(page)).toBe("Menu");
-		await button.press("Enter");
+		await opener.press("Enter");
 		await page.mouse.click(200, 1990);
 		await menu.waitFor({ state: "hidden" });
-		await button.press("Enter");
+		await opener.press("Enter");
 		await menu.getByRole("link", { name: "Members" }).press("Enter");
 		await menu.waitFor({ state: "hidden" });
-		await button.press("Enter");
+		await opener.press("Enter");
 		await menu.getByRole("link", { name: "Settings" }).press("Enter");
 		await page.getByRole("heading", { name: "Danger zone" }).waitFor();
 		await menu.waitFor({ state: "hidden" });
 		await expect.poll(() => focused(page)).toBe("Settings");
-	});
-
-	test("the link to skip the menu leads to the page", async () => {
-		const { path } = await newOrganization();
-		const page = await open(`${path}/members`);
-		await page.getByRole("cell", { name: "admin@example.com" }).waitFor();
-		await page.getByRole("link", { name: "Skip to content" }).press("Enter");
-		await page.keyboard.press("Tab");
-		await expect
-			.poll(() => page.evaluate("document.activeElement.closest('main') !== null"))
-			.toBe(true);
 	});
 
 	test("a page that is opened gets the focus, and going back leads to where it was left", async () => {
@@ -219,22 +202,19 @@ inBrowser("the shell", (open) => {
 		await client.invites.create(at, { target_email: "ada@example.com" });
 		const page = await open(`${path}/settings`);
 		await page.getByLabel("API keys must expire").check();
-		const { promise: answer, resolve } = Promise.withResolvers<void>();
-		const slow = `**/api/organizations/${organization.id}*`;
-		await page.route(slow, (route) => answer.then(() => route.continue()));
-		await page.getByRole("button", { name: "Save" }).press("Enter");
+		const answer = await hold(page, `**/api/organizations/${organization.id}*`);
+		await button(page, "Save").press("Enter");
 		await page.locator(".working").waitFor();
-		resolve();
+		answer();
 		await page.getByText("The settings are saved.").waitFor();
 		await page.locator(".working").waitFor({ state: "detached" });
-		await page.unroute(slow);
 		await expect.poll(() => focused(page)).toBe("Save");
 
 		await page.goto(new URL(`${path}/members/invites`, page.url()).href);
-		await page.getByRole("button", { name: "Actions for ada@example.com" }).press("Enter");
-		await page.getByRole("button", { name: "Revoke for ada@example.com" }).press("Enter");
+		await button(page, "Actions for ada@example.com").press("Enter");
+		await button(page, "Revoke for ada@example.com").press("Enter");
 		await expect.poll(() => focused(page)).toBe("Cancel");
-		await page.getByRole("button", { name: "Revoke invite" }).press("Enter");
+		await button(page, "Revoke invite").press("Enter");
 		await page.getByText("No open invites").waitFor();
 		await expect.poll(() => focused(page)).toBe("Members");
 	});
@@ -254,7 +234,7 @@ inBrowser("the shell", (open) => {
 		await name.press("X");
 		const question = page.getByRole("dialog", { name: "Discard your changes?" });
 		const stay = async () => {
-			await question.getByRole("button", { name: "Keep editing" }).click();
+			await button(question, "Keep editing").click();
 			await question.waitFor({ state: "detached" });
 			expect(await name.inputValue()).toBe("North LtdX");
 			expect(new URL(page.url()).pathname).toBe(`${path}/settings`);
@@ -262,14 +242,10 @@ inBrowser("the shell", (open) => {
 		const busy = page.locator("form[aria-busy=true]");
 		/** Presses Save. Returns what lets the service get the request. */
 		const slowSave = async () => {
-			const { promise: answer, resolve } = Promise.withResolvers<void>();
-			await page.route(`**/api/organizations/${organization.id}**`, async (route) => {
-				if (route.request().method() === "PATCH") await answer;
-				await route.continue();
-			});
-			await page.getByRole("button", { name: /^Save/ }).click();
+			const answer = await hold(page, `**/api/organizations/${organization.id}**`, "PATCH");
+			await button(page, /^Save/).click();
 			await busy.waitFor();
-			return resolve;
+			return answer;
 		};
 		await inMenu(page, "Members").click();
 		await question.waitFor();
@@ -281,18 +257,18 @@ inBrowser("the shell", (open) => {
 		await question.getByRole("heading").click();
 		await page.evaluate("history.back()");
 		await stay();
-		await page.getByRole("button", { name: "Organization: North Ltd" }).click();
+		await button(page, "Organization: North Ltd").click();
 		await page.getByRole("link", { name: "East Ltd" }).click();
 		await stay();
 		// The list with the link is hidden again.
 		await expect.poll(() => focused(page)).toContain("North Ltd");
 		await page.setViewportSize({ width: 390, height: 800 });
-		await page.getByRole("button", { name: "Menu" }).click();
+		await button(page, "Menu").click();
 		await inMenu(page, "Members").press("Enter");
 		await stay();
 		await expect.poll(() => focused(page)).toBe("Menu");
 		await page.setViewportSize({ width: 1280, height: 800 });
-		await page.getByRole("button", { name: "Sign out" }).click();
+		await button(page, "Sign out").click();
 		await stay();
 		const asked = page.waitForEvent("dialog");
 		const closed = page.close({ runBeforeUnload: true });
@@ -301,7 +277,7 @@ inBrowser("the shell", (open) => {
 		await closing.dismiss();
 		await closed;
 		await page.evaluate("history.back()");
-		await question.getByRole("button", { name: "Discard changes" }).click();
+		await button(question, "Discard changes").click();
 		await page.getByRole("cell", { name: "admin@example.com" }).waitFor();
 
 		await inMenu(page, "Settings").click();
@@ -327,25 +303,24 @@ inBrowser("the shell", (open) => {
 		save();
 		await busy.waitFor({ state: "detached" });
 		await inMenu(page, "Members").click();
-		await question.getByRole("button", { name: "Discard changes" }).click();
+		await button(question, "Discard changes").click();
 		await page.getByRole("cell", { name: "admin@example.com" }).waitFor();
 
 		// What ends after its page was left leads nowhere.
-		await page.getByRole("button", { name: "Organization: North LtdX" }).click();
+		await button(page, "Organization: North LtdX").click();
 		await page.getByRole("link", { name: "New organization" }).click();
 		await page.getByLabel("Name").fill("Zeta Ltd");
-		const { promise: answer, resolve } = Promise.withResolvers<void>();
-		await page.route("**/api/organizations", (route) => answer.then(() => route.continue()));
-		await page.getByRole("button", { name: "Create organization" }).click();
+		const answer = await hold(page, "**/api/organizations");
+		await button(page, "Create organization").click();
 		await page.evaluate("history.back()");
-		await question.getByRole("button", { name: "Discard changes" }).click();
+		await button(question, "Discard changes").click();
 		await page.getByRole("cell", { name: "admin@example.com" }).waitFor();
-		resolve();
+		answer();
 		await page.getByText("Zeta Ltd").waitFor({ state: "attached" });
 		expect(new URL(page.url()).pathname).toBe(`${path}/members`);
 
 		await inMenu(page, "Projects").click();
-		await page.getByRole("button", { name: "Create project" }).click();
+		await button(page, "Create project").click();
 		const dialog = page.getByRole("dialog", { name: "Create project" });
 		await dialog.getByLabel("Name").press("X");
 		await page.keyboard.press("Escape");
@@ -355,7 +330,7 @@ inBrowser("the shell", (open) => {
 		// As the browser does by itself after Escape was pressed a few times in a row.
 		await page.evaluate("document.querySelector('dialog').close()");
 		await dialog.waitFor();
-		await question.getByRole("button", { name: "Keep editing" }).click();
+		await button(question, "Keep editing").click();
 		expect(await dialog.getByLabel("Name").inputValue()).toBe("X");
 		await expect.poll(() => page.evaluate("document.activeElement.name")).toBe("name");
 		await dialog.getByLabel("Name").fill("");
@@ -380,13 +355,12 @@ inBrowser("the shell", (open) => {
 		await page.setViewportSize({ width: 390, height: 800 });
 		const loaded: Response[] = [];
 		const isOfApi = (response: Response) => response.url().includes("/api/");
-		const { promise: answer, resolve } = Promise.withResolvers<void>();
-		await page.route("**/api/**", (route) => answer.then(() => route.continue()));
+		const answer = await hold(page, "**/api/**");
 		page.on("response", (response) => loaded.push(response));
 		await page.reload({ waitUntil: "commit" });
-		await page.getByRole("button", { name: "Menu" }).waitFor();
+		await button(page, "Menu").waitFor();
 		expect(loaded.filter(isOfApi)).toEqual([]);
-		resolve();
+		answer();
 		await page.getByRole("heading", { name: "Needs attention" }).waitFor();
 		// How many files of the page itself have arrived before the menu depends on the computer, so
 		// all of them count.
@@ -443,7 +417,7 @@ inBrowser("the shell", (open) => {
 		const error = page.getByRole("heading", { name: "Something went wrong" });
 		await error.waitFor();
 		await page.unroute("**/members?*");
-		await page.getByRole("button", { name: "Try again" }).click();
+		await button(page, "Try again").click();
 		await page.getByRole("cell", { name: "admin@example.com" }).waitFor();
 		expect(await error.count()).toBe(0);
 	});
@@ -461,7 +435,7 @@ inBrowser("the shell", (open) => {
 			resolve();
 			await page.getByRole("heading", { name: "Can't load this page" }).waitFor();
 			await page.unroute("**/members.*.js");
-			await page.getByRole("button", { name: "Try again" }).click();
+			await button(page, "Try again").click();
 			await page.getByRole("cell", { name: "admin@example.com" }).waitFor();
 		});
 

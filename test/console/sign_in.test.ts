@@ -2,32 +2,17 @@ import type { Page } from "playwright-core";
 import { expect, inject, test } from "vitest";
 import { codeOf } from "../support/totp.ts";
 import {
+	button,
 	checkLooks,
 	clientOf,
 	cookieOf,
+	hold,
 	inBrowser,
 	newAddress,
 	newMember,
 	newOrganization,
 } from "./support/browser.ts";
-import { inviteTo, linkTo } from "./support/people.ts";
-
-/** Asks for a link on the page, and opens it. */
-async function follow(page: Page, email: string, before?: string) {
-	await page.getByLabel("Email address").fill(email);
-	await page.getByRole("button", { name: "Continue" }).click();
-	await page.getByText("Check your mail.").waitFor();
-	const link = await linkTo(email, before);
-	await page.goto(link);
-	return link;
-}
-
-const signIn = (page: Page) => page.getByRole("button", { name: "Sign in", exact: true });
-
-const signOut = async (page: Page) => {
-	await page.getByRole("button", { name: "Sign out" }).click();
-	await page.getByText("You are signed out.").waitFor();
-};
+import { follow, inviteTo, linkTo, pasteKey, signOut } from "./support/people.ts";
 
 /** Types the code that an app with this secret shows. */
 async function typeCode(page: Page) {
@@ -40,68 +25,23 @@ async function typeCode(page: Page) {
 const codesOn = (page: Page) => page.locator(".recovery-codes li").allInnerTexts();
 
 inBrowser("signing in", (open) => {
-	test("leads from a mailed link to a session, which signing out ends", async () => {
-		const { organization } = await newOrganization();
-		const email = newAddress();
-		await newMember(organization.id, 1, email);
-		const page = await open("/console", { key: "" });
-		await page.getByLabel("Email address").fill("nobody");
-		await checkLooks(page, "sign-in");
-		const link = await follow(page, email);
-		await signIn(page).waitFor();
-		await expect.poll(() => page.url()).toBe(`${inject("console").url}/console/sign_in`);
-		await checkLooks(page, "sign-in-link");
-		await signIn(page).click();
-		await page.waitForURL(`**/console/${organization.id}*`);
-		// Scripts can't read the session.
-		const value = await cookieOf(page);
-		const readable =
-			"JSON.stringify([document.cookie, { ...localStorage }, { ...sessionStorage }])";
-		const found = String(await page.evaluate(readable));
-		expect([value?.startsWith("tnt_"), found.includes("tnt_")]).toEqual([true, false]);
-		// A session may make keys that last longer than itself.
-		await page.goto(`${inject("console").url}/console/keys/new`);
-		await page.getByRole("textbox", { name: "Name" }).waitFor();
-		await expect.poll(() => page.getByLabel("Expires").inputValue()).toBe("90");
-		await signOut(page);
-		expect(await cookieOf(page)).toBe(undefined);
-		await expect(clientOf(value).users.get({ user: "@me" })).rejects.toMatchObject({ status: 401 });
-		await page.goto(link);
-		await signIn(page).click();
-		// A new one can be asked for at once.
-		await page
-			.getByRole("alert")
-			.getByText(/^This link has expired, or was used before\./)
-			.waitFor();
-		await page.getByLabel("Email").waitFor();
-		await page.getByText("Sign in with an API key").click();
-		await page.getByLabel("Personal API key").fill(inject("console").key);
-		await signIn(page).click();
-		await page.waitForURL(/\/console(\/[\da-f-]{36})?$/);
-	});
-
 	test("with a pasted key ends without revoking it", async () => {
 		const { organization } = await newOrganization();
 		const page = await open("/console", { key: "" });
 		const key = await newMember(organization.id, 1);
-		await page.getByText("Sign in with an API key").click();
-		await page.getByLabel("Personal API key").fill(key);
-		await signIn(page).click();
-		await page.getByRole("button", { name: "Sign out" }).click();
+		await page.getByLabel("Email address").fill("nobody@example.com");
+		await button(page, "Continue").click();
+		await page.getByText("Check your mail.").waitFor();
+		await checkLooks(page, "sign-in-sent");
+		await button(page, "Send again, or use another address").click();
+		await page.getByLabel("Email address").waitFor();
+		await checkLooks(page, "sign-in");
+		await pasteKey(page, key);
+		await button(page, "Sign out").click();
 		await page.getByText("Your key still works").waitFor();
 		expect(await cookieOf(page)).toBe(undefined);
 		expect(await page.evaluate("Object.keys(localStorage)")).toEqual(["tenantry.organization"]);
 		await clientOf(key).users.get({ user: "@me" });
-	});
-
-	test("says after the mail was asked for what comes next", async () => {
-		const page = await open("/console", { key: "" });
-		await page.getByLabel("Email address").fill("nobody@example.com");
-		await page.getByRole("button", { name: "Continue" }).click();
-		await page.getByText("Check your mail.").waitFor();
-		await checkLooks(page, "sign-in-sent");
-		await page.getByRole("button", { name: "Send again, or use another address" }).click();
-		await page.getByLabel("Email address").waitFor();
 	});
 
 	test("sets up a second factor where an organization requires one", async () => {
@@ -111,21 +51,23 @@ inBrowser("signing in", (open) => {
 		await client.organizations.update({ id: organization.id }, { enforce_2fa: true });
 		const page = await open("/console/account", { key: "" });
 		const first = await follow(page, email);
-		await signIn(page).click();
+		await button(page, "Sign in").waitFor();
+		await checkLooks(page, "sign-in-link");
+		await button(page, "Sign in").click();
 		await page.getByText("Your organization requires a second factor.").waitFor();
 		await expect.poll(() => page.evaluate("document.activeElement.name")).toBe("code");
 		await page.getByRole("img", { name: "QR code" }).waitFor();
 		await checkLooks(page, "sign-in-set-up");
 		await page.getByRole("textbox", { name: "Code" }).fill("000000");
-		await signIn(page).click();
+		await button(page, "Sign in").click();
 		await page.getByText("This code is wrong, or was used before.").waitFor();
 		await typeCode(page);
-		await signIn(page).click();
+		await button(page, "Sign in").click();
 		await page.getByText("Save these codes now.").waitFor();
 		const codes = await codesOn(page);
 		expect(codes).toHaveLength(10);
 		await checkLooks(page, "sign-in-recovery-codes");
-		await page.getByRole("button", { name: "Copy codes" }).click();
+		await button(page, "Copy codes").click();
 		await page.getByText("Copied").waitFor();
 		expect(await page.evaluate("navigator.clipboard.readText()")).toBe(codes.join("\n"));
 		const [file] = await Promise.all([
@@ -133,20 +75,20 @@ inBrowser("signing in", (open) => {
 			page.getByRole("link", { name: "Download" }).click(),
 		]);
 		expect(file.suggestedFilename()).toBe("tenantry-recovery-codes.txt");
-		await page.getByRole("button", { name: "I have saved them" }).click();
+		await button(page, "I have saved them").click();
 		await page.waitForURL(`**/console/${organization.id}*`);
 		await signOut(page);
 		// The next time, a code is all that is asked for.
 		await follow(page, email, first);
-		await signIn(page).click();
+		await button(page, "Sign in").click();
 		await page.getByRole("textbox", { name: "Code" }).waitFor();
 		await checkLooks(page, "sign-in-code");
 		await page.getByRole("textbox", { name: "Code" }).fill(codes[0] ?? "");
-		await signIn(page).click();
+		await button(page, "Sign in").click();
 		await page.waitForURL(`**/console/${organization.id}*`);
 		await page.goto(`${inject("console").url}/console/account`);
 		await page.getByText("9 left").waitFor();
-		expect(await page.getByRole("button", { name: "Disable" }).count()).toBe(0);
+		expect(await button(page, "Disable").count()).toBe(0);
 	});
 });
 
@@ -158,7 +100,7 @@ inBrowser("a session", (open) => {
 		await newMember(organization.id, 1, email);
 		const page = await open("/console", { key: "" });
 		await follow(page, email);
-		await signIn(page).click();
+		await button(page, "Sign in").click();
 		await page.waitForURL(`**${path}*`);
 		return { page, email, path: inject("console").url + path };
 	}
@@ -196,7 +138,7 @@ inBrowser("a session", (open) => {
 		await clientOf().signIn.request({ email });
 		const third = await page.context().newPage();
 		await third.goto(await linkTo(email, used));
-		await signIn(third).click();
+		await button(third, "Sign in").click();
 		await tab.getByRole("cell", { name: email }).waitFor();
 		await page.getByRole("link", { name: "Members" }).first().waitFor();
 	});
@@ -217,17 +159,17 @@ inBrowser("an invite of a user with a second factor", (open) => {
 		await page.goto(await inviteTo(email, before));
 		await page.getByRole("link", { name: "Sign in and accept" }).click();
 		await page.getByLabel("Email address").fill(email);
-		await page.getByRole("button", { name: "Continue" }).click();
+		await button(page, "Continue").click();
 		const other = await page.context().newPage();
 		await other.goto(await linkTo(email));
-		await signIn(other).click();
+		await button(other, "Sign in").click();
 		await other.getByRole("textbox", { name: "Code" }).fill(await codeOf(secret));
-		await signIn(other).click();
+		await button(other, "Sign in").click();
 		// The first tab goes on.
 		await page.getByText(`invites ${email} to join Elsewhere Ltd`).waitFor();
 		await other.close();
 		await checkLooks(page, "accept-invite");
-		await page.getByRole("button", { name: "Accept the invite" }).click();
+		await button(page, "Accept the invite").click();
 		await page.waitForURL(`**/console/${organization.id}*`);
 		const { results } = await clientOf(await cookieOf(page)).organizations.list();
 		expect(results.map(({ name }) => name)).toContain("Elsewhere Ltd");
@@ -245,7 +187,7 @@ inBrowser("an invite of a user with a second factor", (open) => {
 			`${inject("console").url}/console/accept#invite=${accept_url?.split("/").at(-1)}`,
 		);
 		await page.getByText(`This invite is for ${email}, but you are signed in as`).waitFor();
-		expect(await page.getByRole("button", { name: "Accept the invite" }).count()).toBe(0);
+		expect(await button(page, "Accept the invite").count()).toBe(0);
 		await page.locator("main").getByRole("button", { name: "Sign out" }).click();
 		await page.getByLabel("Email address").waitFor();
 	});
@@ -265,7 +207,7 @@ inBrowser("a session that ends while a form is open", (open) => {
 		const page = await open(`${path}/settings`, { key });
 		await page.getByLabel("Name", { exact: true }).fill("Renamed Ltd");
 		await clientOf(key).personalApiKeys.revoke({ id: "@current" });
-		await page.getByRole("button", { name: "Save", exact: true }).click();
+		await button(page, "Save").click();
 		await ended(page).waitFor();
 		const nameSaved = async () => (await client.organizations.get(organization)).name;
 		return { organization, email, page, nameSaved };
@@ -275,10 +217,10 @@ inBrowser("a session that ends while a form is open", (open) => {
 		const { email, page, nameSaved } = await saveWithoutSession();
 		expect(await page.getByLabel("Email address").inputValue()).toBe(email);
 		await checkLooks(page, "sign-in-again");
-		await page.getByRole("button", { name: "Continue" }).click();
+		await button(page, "Continue").click();
 		const other = await page.context().newPage();
 		await other.goto(await linkTo(email));
-		await signIn(other).click();
+		await button(other, "Sign in").click();
 		await other.getByRole("link", { name: "Settings" }).waitFor();
 		await ended(page).waitFor({ state: "detached" });
 		await page.locator("form[aria-busy=false]").waitFor();
@@ -289,20 +231,16 @@ inBrowser("a session that ends while a form is open", (open) => {
 
 	test("goes on with a key of the same user only, and can be left", async () => {
 		const { organization, page, nameSaved } = await saveWithoutSession();
-		await page.getByText("Sign in with an API key").click();
-		await page.getByLabel("Personal API key").fill(inject("console").key);
-		await signIn(page).click();
+		await pasteKey(page, inject("console").key);
 		await ended(page)
 			.getByText(/^To sign in as .+, close this page first/)
 			.waitFor();
 		await page.keyboard.press("Escape");
-		await page.getByRole("button", { name: "Keep editing" }).click();
+		await button(page, "Keep editing").click();
 		await page.keyboard.press("Escape");
-		await page.getByRole("button", { name: "Discard changes" }).click();
+		await button(page, "Discard changes").click();
 		await page.getByText("Your session has ended. Sign in again.").waitFor();
-		await page.getByText("Sign in with an API key").click();
-		await page.getByLabel("Personal API key").fill(inject("console").key);
-		await signIn(page).click();
+		await pasteKey(page, inject("console").key);
 		await page.getByRole("heading", { name: "Settings" }).waitFor();
 		await expect
 			.poll(() => page.getByLabel("Name", { exact: true }).inputValue())
@@ -318,22 +256,16 @@ inBrowser("a request that is under way when the user signs out", (open) => {
 		const second = await newMember(organization.id, 8);
 		const webhook = await client.webhooks.create(at, { url: "http://127.0.0.1:9/" });
 		const page = await open(`${path}/webhooks/${webhook.id}`, { key: first });
-		const pause = page.getByRole("button", { name: "Pause" });
+		const pause = button(page, "Pause");
 		await pause.waitFor();
-		const { promise: held, resolve: release } = Promise.withResolvers<void>();
-		await page.route("**/api/**", async (route) => {
-			if (route.request().method() === "PATCH") await held;
-			await route.fallback();
-		});
+		const release = await hold(page, "**/api/**", "PATCH");
 		const sent = page.waitForRequest((request) => request.method() === "PATCH");
 		await pause.click();
 		await sent;
 		const failed = page.waitForEvent("requestfailed", (request) => request.method() === "PATCH");
-		await page.getByRole("button", { name: "Sign out" }).click();
+		await button(page, "Sign out").click();
 		await page.getByText("Your key still works").waitFor();
-		await page.getByText("Sign in with an API key").click();
-		await page.getByLabel("Personal API key").fill(second);
-		await signIn(page).click();
+		await pasteKey(page, second);
 		await pause.waitFor();
 		release();
 		await failed;
@@ -350,33 +282,31 @@ inBrowser("the account", (open) => {
 		const page = await open("/console/account", { key });
 		await page.getByLabel("First name").fill("Ada");
 		await page.getByLabel("Last name").fill("Lovelace");
-		await page.getByRole("button", { name: "Save changes" }).click();
+		await button(page, "Save changes").click();
 		await page.getByText("Your name is saved.").waitFor();
 		expect(await clientOf(key).users.get({ user: "@me" })).toMatchObject({
 			first_name: "Ada",
 			last_name: "Lovelace",
 		});
-		await page.getByRole("button", { name: "Dismiss" }).click();
-		await checkLooks(page, "account");
-		await page.getByRole("button", { name: "Set up an authenticator app" }).click();
+		await button(page, "Dismiss").click();
+		await button(page, "Set up an authenticator app").click();
 		await page.getByRole("img", { name: "QR code" }).waitFor();
 		await checkLooks(page, "account-set-up");
 		await typeCode(page);
-		await page.getByRole("button", { name: "Enable" }).click();
+		await button(page, "Enable").click();
 		await page.getByText("Save these codes now.").waitFor();
 		const [first = ""] = await codesOn(page);
-		await page.getByRole("button", { name: "I have saved them" }).click();
+		await button(page, "I have saved them").click();
 		await page.getByText("10 left").waitFor();
 		await checkLooks(page, "account-enabled");
-		await page.getByRole("button", { name: "Replace recovery codes" }).click();
+		await button(page, "Replace recovery codes").click();
 		await page.getByRole("textbox", { name: "Code" }).fill(first);
 		await checkLooks(page, "account-codes-replace");
-		await page.getByRole("button", { name: "Replace codes" }).click();
+		await button(page, "Replace codes").click();
 		await page.getByText("Save these codes now.").waitFor();
 		const [second = ""] = await codesOn(page);
-		await checkLooks(page, "account-codes");
 		await page.keyboard.press("Escape");
-		await page.getByRole("button", { name: "Disable" }).click();
+		await button(page, "Disable").click();
 		await page.getByRole("textbox", { name: "Code" }).fill(first);
 		await page.getByRole("dialog").getByRole("button", { name: "Disable" }).click();
 		await page.getByText("This code is wrong, or was used before.").waitFor();
@@ -384,6 +314,6 @@ inBrowser("the account", (open) => {
 		await page.getByRole("textbox", { name: "Code" }).fill(second);
 		await page.getByRole("dialog").getByRole("button", { name: "Disable" }).click();
 		await page.getByText("The authenticator app is disabled.").waitFor();
-		await page.getByRole("button", { name: "Set up an authenticator app" }).waitFor();
+		await button(page, "Set up an authenticator app").waitFor();
 	});
 });

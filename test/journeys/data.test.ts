@@ -7,6 +7,7 @@ import {
 	inBrowser,
 	newMember,
 	newOrganization,
+	refresh,
 } from "../console/support/browser.ts";
 import { hoursAgo, receiver } from "../console/support/world.ts";
 import { screenshot } from "../support/browser.ts";
@@ -129,8 +130,13 @@ inBrowser("data and programs", (open) => {
 		expect(await page.content()).not.toContain(secret);
 		await client.organizationProjects.create(at, { name: "Not selected" });
 		await client.invites.create(at, { target_email: "ada@example.com" });
-		await page.getByRole("row", { name: /Invite sent.*204/ }).waitFor();
-		expect(got).toHaveLength(1);
+		await expect.poll(() => got.length).toBe(1);
+		await expect
+			.poll(async () => {
+				await refresh(page);
+				return page.getByRole("row", { name: /Invite sent.*204/ }).count();
+			})
+			.toBe(1);
 		const event = await verifyWebhook(got[0]?.body ?? "", got[0]?.headers ?? {}, secret);
 		expect(event).toMatchObject({ type: "invite.created", data: { name: "ada@example.com" } });
 	});

@@ -3,7 +3,8 @@ import { readFileSync } from "node:fs";
 import type { Page } from "playwright-core";
 import { expect, inject } from "vitest";
 import { ADMIN, type Keycloak } from "../../support/keycloak.ts";
-import { button, type Home } from "./realm.ts";
+import { button } from "./browser.ts";
+import type { Home } from "./realm.ts";
 
 /** Returns the names in bold type of a part of the guide. */
 function namesOf(part: string) {

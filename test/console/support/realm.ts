@@ -1,33 +1,26 @@
 /** Organizations whose people sign in with a realm of Keycloak. */
 import { randomUUID } from "node:crypto";
-import type { Locator, Page } from "playwright-core";
+import type { Page } from "playwright-core";
 import type { Tenantry } from "tenantry-client";
 import { expect, inject } from "vitest";
 import type { Keycloak } from "../../support/keycloak.ts";
 import { codeOf } from "../../support/totp.ts";
-import { clientOf, newMember, newOrganization, type Open } from "./browser.ts";
+import { button, clientOf, newMember, type Open } from "./browser.ts";
 import { linkTo } from "./people.ts";
+import { withDomain } from "./world.ts";
 
 const PASSWORD = "password-of-somebody";
 
 const CLIENT_ID = "tenantry";
 
-export const button = (page: Page | Locator, name: string) =>
-	page.getByRole("button", { name, exact: true });
-
 /** An organization with a verified domain, and a realm for its people. */
 export async function newHome({ url, admin }: Keycloak) {
-	const home = await newOrganization();
+	const { domainAt: at, ...home } = await withDomain();
+	const { domain } = home;
 	const name = randomUUID().slice(0, 8);
-	const domain = `acme-${name}.example.com`;
-	const { id, verification_challenge } = await home.client.domains.create(home.at, { domain });
-	const record = `${inject("console").resolver}_tenantry-challenge.${domain}`;
-	await fetch(record, { method: "PUT", body: verification_challenge });
-	await home.client.domains.verify({ ...home.at, id });
 	await admin("POST", "", { realm: name, enabled: true });
 	const realm = (method: string, path: string, body?: unknown) =>
 		admin(method, `/${name}${path}`, body);
-	const at = { ...home.at, id };
 	/** Adds a person to the realm. */
 	const add = async (username: string, more: object = {}) => {
 		const email = `${username}@${domain}`;
@@ -41,7 +34,6 @@ export async function newHome({ url, admin }: Keycloak) {
 		...home,
 		name,
 		at,
-		domain,
 		issuer: `${url}/realms/${name}`,
 		realm,
 		add,
@@ -219,11 +211,6 @@ export async function arrive(page: Page, { path }: Home) {
 
 /** Why a sign-in failed. */
 export const problemOn = (page: Page) => page.getByRole("alert").filter({ hasText: /./ });
-
-export async function signOut(page: Page) {
-	await button(page, "Sign out").click();
-	await page.getByText("You are signed out.").waitFor();
-}
 
 const openDomain = (page: Page, { path, at }: Home) =>
 	page.goto(`${inject("console").url}${path}/domains/${at.id}`);

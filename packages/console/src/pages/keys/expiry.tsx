@@ -3,7 +3,7 @@ import type { PersonalApiKey } from "tenantry-client";
 import { Field, Select, text } from "../../ui/form.tsx";
 import { fromLocal, toLocal } from "../../ui/moments.ts";
 import { IN_ZONE } from "../../ui/zone.ts";
-import { dayAfter, momentOf } from "./states.ts";
+import { dayAfter, momentOf, usualExpiry } from "./states.ts";
 
 const DAYS = [
 	["7", "In 7 days"],
@@ -24,8 +24,7 @@ export function Expiry({
 	current: Dates | undefined;
 }) {
 	const limit = current?.expires_at ?? null;
-	const isShort = limit !== null && limit < dayAfter(90);
-	const first = before ? (before.expires_at ? "keep" : "never") : isShort ? "session" : "90";
+	const first = before ? (before.expires_at ? "keep" : "never") : usualExpiry(limit);
 	const [choice, setChoice] = useState<string>(first);
 	return (
 		<>

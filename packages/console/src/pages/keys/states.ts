@@ -45,3 +45,10 @@ export const momentOf = (value: string) => TIME.format(new Date(value));
 /** Returns the time this many days from now, without seconds. */
 export const dayAfter = (days: number) =>
 	`${new Date(inDays(days)).toISOString().slice(0, 16)}:00Z`;
+
+/**
+ * Returns the choice with which the form of a new key begins.
+ * @param limit when the key of this session expires
+ */
+export const usualExpiry = (limit: string | null) =>
+	limit !== null && limit < dayAfter(90) ? "session" : "90";

@@ -1,4 +1,4 @@
-import type { BatchExport, BatchExportDay, BatchExportRun } from "tenantry-client";
+import type { BatchExportDay, BatchExportRun } from "tenantry-client";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import {
 	hasRunIn,
@@ -6,8 +6,9 @@ import {
 	stateOf,
 	sumByDay,
 } from "../../packages/console/src/pages/overview/state.ts";
+import { at, exportWith, runOf } from "./support/exports.ts";
 
-const NOW = Date.UTC(2026, 2, 10, 12);
+const NOW = Date.parse(at(12));
 
 beforeEach(() => {
 	vi.useFakeTimers({ toFake: ["Date"], now: NOW });
@@ -17,47 +18,14 @@ afterEach(() => {
 	vi.useRealTimers();
 });
 
-const daysAgo = (days: number) => new Date(NOW - days * 86_400_000).toISOString();
+const daysAgo = (days: number) => at(12 - days * 24);
 
-const run = (
-	status: BatchExportRun["status"],
-	finished_at: string | null = daysAgo(1),
-): BatchExportRun => ({
-	id: status,
-	status,
-	by: "arrival",
-	records_completed: 0,
-	records_total_count: null,
-	latest_error: null,
-	data_interval_start: daysAgo(1.1),
-	data_interval_end: daysAgo(1),
-	cursor: null,
-	created_at: daysAgo(1),
-	finished_at,
-	last_updated_at: daysAgo(1),
-	batch_export: "export",
-	backfill_id: null,
-	attempt: 1,
-});
+const run = (status: BatchExportRun["status"], finished_at: string | null = daysAgo(1)) =>
+	runOf(-12, { id: status, status, finished_at });
 
 /** An export with these runs, newest first. */
-const exporting = (latest_runs: BatchExportRun[], paused = false): BatchExport => ({
-	id: "export",
-	team_id: 1,
-	name: "Hourly",
-	model: "events",
-	destination: { type: "NoOp", config: {} },
-	interval: "hour",
-	paused,
-	created_at: daysAgo(5),
-	last_updated_at: daysAgo(5),
-	last_paused_at: null,
-	start_at: null,
-	end_at: null,
-	latest_runs,
-	xql_query: null,
-	schema: null,
-});
+const exporting = (latest_runs: BatchExportRun[], paused = false) =>
+	exportWith({ latest_runs, paused });
 
 const [done, failed, retryable, cancelled] = [
 	run("Completed"),
