@@ -40,3 +40,24 @@ export async function insertLog(...rows: NewEntry[]) {
 		typeof db.batch
 	>[0]);
 }
+
+/**
+ * Inserts `n` entries of an organization, without their running totals. Each has its number as its
+ * name.
+ * @param columns SQL of columns, in which `i` is the number
+ */
+export function fillLog(
+	{ organization_id, owner, id }: { organization_id: number; owner: { id: number }; id: string },
+	n: number,
+	columns: Record<string, SQL> = {},
+) {
+	const all = {
+		...{ organization_id: sql`${organization_id}`, user_id: sql`${owner.id}`, name: sql`i` },
+		...{ activity: sql`'updated'`, scope: sql`'Organization'`, item_id: sql`${id}` },
+		...{ created_at: sql`${Date.now()}`, ...columns },
+	};
+	const names = sql.raw(Object.keys(all).join());
+	return db.run(sql`insert into activity_log (${names})
+		with recursive n (i) as (select 0 union all select i + 1 from n where i + 1 < ${n})
+		select ${sql.join(Object.values(all), sql`, `)} from n`);
+}

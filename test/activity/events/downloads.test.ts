@@ -1,6 +1,6 @@
 import { createExecutionContext } from "cloudflare:test";
 import { env, exports } from "cloudflare:workers";
-import { eq } from "drizzle-orm";
+import { eq, sql } from "drizzle-orm";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { app } from "../../../src/app.ts";
 import { digest } from "../../../src/auth/keys.ts";
@@ -8,7 +8,7 @@ import { organizationId } from "../../../src/db/organization_ids.ts";
 import { activityLog } from "../../../src/db/schema/activity_log.ts";
 import { personalApiKeys } from "../../../src/db/schema/personal_api_keys.ts";
 import { granted, revoke } from "../../accounts/oauth/support.ts";
-import { RETOTAL } from "../../support/activity.ts";
+import { fillLog, RETOTAL } from "../../support/activity.ts";
 import { duckdb } from "../../support/exporting.ts";
 import { call, db, join, keyFor, times, withBatch, world } from "../../support/world.ts";
 
@@ -140,59 +140,56 @@ describe("a download has what the pages have", () => {
 		expect(parse(body)).toEqual(pages);
 	});
 
-	test.each(["feed", "organization", "project"] as const)(
-		"as CSV, read by DuckDB: %s",
-		async (name) => {
-			const path = pathsOf(home)[name];
-			const { headers, body } = await get(path, home.key, CSV);
-			expect(headers.get("content-type")).toBe("text/csv; charset=utf-8; header=present");
-			expect(headers.get("content-disposition")).toMatch(/\.csv"$/);
-			const rows = await duckdb(
-				new TextEncoder().encode(body),
-				"select * from read_csv(PATH, header = true, all_varchar = true, allow_quoted_nulls = false, max_line_size = 4000000, buffer_size = 16000000)",
-			);
-			const text = (value: unknown) =>
-				value === null || value === undefined
-					? null
-					: typeof value === "object"
-						? JSON.stringify(value)
-						: String(value);
-			const expected = (await all(path, home.key)).map((item) =>
-				name === "feed"
-					? {
-							id: item.id,
-							type: item.type,
-							created_at: item.created_at,
-							api_version: item.api_version,
-							actor_type: item.actor.type,
-							actor_uuid: item.actor.uuid,
-							actor_first_name: item.actor.first_name,
-							actor_email: item.actor.email,
-							scope: item.data.scope,
-							item_id: item.data.item_id,
-							organization_id: item.data.organization_id,
-							project_id: text(item.data.project_id),
-							name: item.data.name,
-							changes: text(item.data.changes),
-							trigger: text(item.data.trigger),
-						}
-					: {
-							id: item.id,
-							created_at: item.created_at,
-							user_uuid: text(item.user?.uuid),
-							user_first_name: text(item.user?.first_name),
-							user_email: text(item.user?.email),
-							activity: item.activity,
-							scope: item.scope,
-							item_id: item.item_id,
-							name: item.detail.name,
-							changes: text(item.detail.changes),
-							trigger: text(item.detail.trigger),
-						},
-			);
-			expect(rows).toEqual(expected);
-		},
-	);
+	test.each(["feed", "organization"] as const)("as CSV, read by DuckDB: %s", async (name) => {
+		const path = pathsOf(home)[name];
+		const { headers, body } = await get(path, home.key, CSV);
+		expect(headers.get("content-type")).toBe("text/csv; charset=utf-8; header=present");
+		expect(headers.get("content-disposition")).toMatch(/\.csv"$/);
+		const rows = await duckdb(
+			new TextEncoder().encode(body),
+			"select * from read_csv(PATH, header = true, all_varchar = true, allow_quoted_nulls = false, max_line_size = 4000000, buffer_size = 16000000)",
+		);
+		const text = (value: unknown) =>
+			value === null || value === undefined
+				? null
+				: typeof value === "object"
+					? JSON.stringify(value)
+					: String(value);
+		const expected = (await all(path, home.key)).map((item) =>
+			name === "feed"
+				? {
+						id: item.id,
+						type: item.type,
+						created_at: item.created_at,
+						api_version: item.api_version,
+						actor_type: item.actor.type,
+						actor_uuid: item.actor.uuid,
+						actor_first_name: item.actor.first_name,
+						actor_email: item.actor.email,
+						scope: item.data.scope,
+						item_id: item.data.item_id,
+						organization_id: item.data.organization_id,
+						project_id: text(item.data.project_id),
+						name: item.data.name,
+						changes: text(item.data.changes),
+						trigger: text(item.data.trigger),
+					}
+				: {
+						id: item.id,
+						created_at: item.created_at,
+						user_uuid: text(item.user?.uuid),
+						user_first_name: text(item.user?.first_name),
+						user_email: text(item.user?.email),
+						activity: item.activity,
+						scope: item.scope,
+						item_id: item.item_id,
+						name: item.detail.name,
+						changes: text(item.detail.changes),
+						trigger: text(item.detail.trigger),
+					},
+		);
+		expect(rows).toEqual(expected);
+	});
 
 	test("of what the filters match, whatever `limit` and `offset` are", async () => {
 		const { feed, organization } = pathsOf(home);
@@ -218,56 +215,6 @@ describe("a download has what the pages have", () => {
 		const lines = await get(`${pathsOf(home).feed}?types=nothing.*`, home.key, LINES);
 		expect([lines.status, lines.body]).toEqual([200, null]);
 	});
-});
-
-test("in a CSV file, a text that a spreadsheet would take for a formula begins with an apostrophe", async () => {
-	const home = await world();
-	const names = ["=1+1", "+1", "-1", "@SUM(1)", "\t=1", "1=1", "'=1", "＝1"];
-	await times(names.length, (i) => entry(home, { name: names[i] ?? "" }));
-	const path = pathsOf(home).feed;
-	const { body } = await get(path, home.key, CSV);
-	const rows = await duckdb(
-		new TextEncoder().encode(body),
-		"select name from read_csv(PATH, header = true, all_varchar = true)",
-	);
-	expect(rows.map(({ name }) => name)).toEqual([
-		"'=1+1",
-		"'+1",
-		"'-1",
-		"'@SUM(1)",
-		"'\t'=1",
-		"1=1",
-		"'=1",
-		"'＝1",
-	]);
-	const lines = parse((await get(path, home.key, LINES)).body);
-	expect(lines.map(({ data }) => data.name)).toEqual(names);
-});
-
-test.each([
-	["*/*", "json"],
-	["application/json", "json"],
-	["application/xml", "json"],
-	["text/html, */*;q=0.8", "json"],
-	["text/csv", "csv"],
-	["TEXT/CSV;header=present", "csv"],
-	["application/x-ndjson", "ndjson"],
-	["text/csv;q=0.5, application/x-ndjson;q=0.9", "ndjson"],
-	["text/csv;q=0.5, application/json", "json"],
-	["text/csv;q=0.5, */*", "json"],
-	["text/csv, */*;q=0.1", "csv"],
-	["text/csv, application/json", "csv"],
-	["application/json, text/csv", "json"],
-	["text/csv;q=0", "json"],
-	["text/csv;q=0, application/x-ndjson;q=0.1", "ndjson"],
-	["", "json"],
-])("Accept: %s is answered with %s", async (accept, format) => {
-	const { here, key, id } = await world();
-	await here("PATCH", "", { body: { name: "One" } });
-	const { headers } = await get(`/api/organizations/${id}/events`, key, accept);
-	const types = { json: "application/json", csv: CSV, ndjson: LINES };
-	expect(headers.get("content-type")?.split(";")[0]).toBe(types[format as keyof typeof types]);
-	expect(headers.get("vary")).toContain("Accept");
 });
 
 test("a download isn't cached, and HEAD answers without its body", async () => {
@@ -311,8 +258,7 @@ describe("a download of several pages", () => {
 	let home: World;
 	beforeAll(async () => {
 		home = await world();
-		for (let from = 0; from < SIZE; from += 500)
-			await times(500, (i) => entry(home, { name: String(from + i), project_id: home.project }));
+		await fillLog(home, SIZE, { project_id: sql`${home.project}` });
 	});
 
 	test.each([
@@ -336,21 +282,18 @@ describe("a download of several pages", () => {
 		},
 	);
 
-	test.each(["feed", "organization", "project"] as const)(
-		"reads a page when the client has taken the one before: %s",
-		async (name) => {
-			const { DB, spent } = counting();
-			const response = await open(pathsOf(home)[name], home, LINES, { DB });
-			expect(spent.trips).toBe(1);
-			const reader = reading(response);
-			await reader.read();
-			await new Promise((resolve) => setTimeout(resolve, 100));
-			expect(spent.trips).toBeLessThanOrEqual(2);
-			await reader.cancel();
-			await new Promise((resolve) => setTimeout(resolve, 100));
-			expect(spent.trips).toBeLessThanOrEqual(3);
-		},
-	);
+	test("reads a page when the client has taken the one before", async () => {
+		const { DB, spent } = counting();
+		const response = await open(pathsOf(home).feed, home, LINES, { DB });
+		expect(spent.trips).toBe(1);
+		const reader = reading(response);
+		await reader.read();
+		await new Promise((resolve) => setTimeout(resolve, 100));
+		expect(spent.trips).toBeLessThanOrEqual(2);
+		await reader.cancel();
+		await new Promise((resolve) => setTimeout(resolve, 100));
+		expect(spent.trips).toBeLessThanOrEqual(3);
+	});
 
 	/** Checks that a download breaks off when `end` runs after its first lines. */
 	async function breaksOff(path: string, key: string, end: () => PromiseLike<unknown>) {
@@ -369,20 +312,17 @@ describe("a download of several pages", () => {
 		expect(parse(lines).length).toBeLessThan(SIZE);
 	}
 
-	test.each(["feed", "organization", "project"] as const)(
-		"breaks off when the key is revoked midway: %s",
-		async (name) => {
-			const key = await keyFor(home.owner.id);
-			const hash = await digest(key);
-			await breaksOff(pathsOf(home)[name], key, () =>
-				db.delete(personalApiKeys).where(eq(personalApiKeys.hash, hash)),
-			);
-		},
-	);
+	test("breaks off when the key is revoked midway", async () => {
+		const key = await keyFor(home.owner.id);
+		const hash = await digest(key);
+		await breaksOff(pathsOf(home).feed, key, () =>
+			db.delete(personalApiKeys).where(eq(personalApiKeys.hash, hash)),
+		);
+	});
 
 	test("ends with what there was at the time of the request", async () => {
 		const response = await open(pathsOf(home).feed, home);
-		await times(1500, (i) => entry(home, { name: `later ${i}`, project_id: home.project }));
+		await times(5, (i) => entry(home, { name: `later ${i}`, project_id: home.project }));
 		expect(parse(await textOf(response))).toHaveLength(SIZE);
 	});
 

@@ -1,24 +1,13 @@
 import { env } from "cloudflare:workers";
-import { and, eq, gt, sql } from "drizzle-orm";
+import { sql } from "drizzle-orm";
 import { v7 } from "uuid";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { commit } from "../../../src/access/unit_of_work.ts";
 import { organizationId } from "../../../src/db/organization_ids.ts";
 import { bySystem } from "../../../src/db/record.ts";
 import { activityLog } from "../../../src/db/schema/activity_log.ts";
-import { members } from "../../../src/db/schema/members.ts";
-import { RETOTAL } from "../../support/activity.ts";
-import {
-	call,
-	cost,
-	db,
-	join,
-	keyFor,
-	person,
-	times,
-	withBatch,
-	world,
-} from "../../support/world.ts";
+import { fillLog, RETOTAL } from "../../support/activity.ts";
+import { call, cost, db, join, racing, withBatch, world } from "../../support/world.ts";
 
 type World = Awaited<ReturnType<typeof world>>;
 
@@ -123,6 +112,20 @@ test("`after` goes on where the last answer ended, whatever happened meanwhile",
 	expect(more.results).toMatchObject([{ data: { name: "six" } }]);
 	const upper = `/events?after=${all.after?.toUpperCase()}`;
 	expect((await here("GET", upper)).body.results).toHaveLength(1);
+});
+
+test("an event that is written later comes later, although it began earlier", async () => {
+	const { here, ask, id } = await world();
+	let after = "";
+	const between = async () => {
+		await here("PATCH", "", { body: { name: "first" } });
+		({ after } = (await here("GET", "/events")).body);
+	};
+	const path = `/api/organizations/${id}/domains`;
+	const domain = `${v7()}.example.com`;
+	await ask("POST", path, { body: { domain }, env: racing(between) });
+	const { results } = (await here("GET", `/events?after=${after}`)).body;
+	expect(results).toMatchObject([{ type: "domain.created" }]);
 });
 
 describe("`types`", () => {
@@ -270,7 +273,7 @@ test("events of a private project are shown only to those who see the project", 
 test("a member's page looks at a bounded number of events, and `next` goes on after them", async () => {
 	const home = await world();
 	const member = await join(home.id, 1);
-	await times(2500, (i) => entry(home, { name: String(i) }));
+	await fillLog(home, 2500);
 	await entry(home, { scope: "Domain", activity: "verified", name: "last" });
 	const path = `/api/organizations/${home.id}/events?types=domain.verified`;
 	const response = await call("GET", path, { key: member.key });
@@ -294,12 +297,10 @@ describe("what a page costs", () => {
 	];
 	/** Fills the log with `n` events of each of three kinds, in turn. */
 	const fill = (home: World, n: number) =>
-		times(3 * n, (i) =>
-			entry(home, {
-				activity: ["updated", "created", "deleted"][i % 3] ?? "",
-				project_id: i % 2 ? home.project : null,
-			}),
-		);
+		fillLog(home, 3 * n, {
+			activity: sql`case i % 3 when 0 then 'updated' when 1 then 'created' else 'deleted' end`,
+			project_id: sql`iif(i % 2, ${home.project}, null)`,
+		});
 	let small: World;
 	let large: World;
 	beforeAll(async () => {
@@ -359,45 +360,14 @@ test("a page of large changes is cut, and keeps each of them whole", async () =>
 	const home = await world();
 	const after = 'ü"\n'.repeat(180_000);
 	const changes = [{ field: "index.js", action: "changed", before: null, after } as const];
-	for (let i = 0; i < 10; i++) await entry(home, { name: String(i), changes });
+	for (let i = 0; i < 6; i++) await entry(home, { name: String(i), changes });
 	const path = `/api/organizations/${home.id}/events`;
 	const first = await call("GET", path, { key: home.key });
-	expect(first.body.results.length).toBeLessThan(10);
+	expect(first.body.results.length).toBeLessThan(6);
 	expect(cost(first).trips).toBe(2);
 	const { events } = await follow(path, home.key);
-	expect(events.map(({ data }) => data.name)).toEqual([..."0123456789"]);
+	expect(events.map(({ data }) => data.name)).toEqual([..."012345"]);
 	for (const { data } of events) expect(data).toMatchObject({ changes });
-});
-
-test("a page has an ETag of its content", async () => {
-	const { here } = await world();
-	await here("PATCH", "", { body: { name: "One" } });
-	const { headers } = await here("GET", "/events");
-	const etag = headers.get("etag") ?? "";
-	expect(headers.get("vary")).toContain("Accept");
-	const again = () => here("GET", "/events", { headers: { "if-none-match": etag } });
-	expect((await again()).status).toBe(304);
-	await here("PATCH", "", { body: { name: "Two" } });
-	expect((await again()).status).toBe(200);
-});
-
-test("a key that is restricted to another organization, or to projects, is rejected", async () => {
-	const { id, owner, project } = await world();
-	const other = await world();
-	for (const restriction of [
-		{ scoped_organizations: [other.id] },
-		{ scoped_projects: [project] },
-	]) {
-		const key = await keyFor(owner.id, restriction);
-		expect((await call("GET", `/api/organizations/${id}/events`, { key })).status).toBe(403);
-	}
-	const { key } = await person();
-	expect((await call("GET", `/api/organizations/${id}/events`, { key })).status).toBe(403);
-	const member = await join(id, 1);
-	await db.delete(members).where(and(eq(members.user_id, member.id), gt(members.level, 0)));
-	expect((await call("GET", `/api/organizations/${id}/events`, { key: member.key })).status).toBe(
-		403,
-	);
 });
 
 /** SQLite's JSON functions read at most 1,000 levels. */
@@ -414,7 +384,7 @@ test("events whose changes are nested too deeply for SQLite's JSON functions can
 	};
 	const paths = ["/events", "/events?types=organization.updated", "/activity_log"];
 	await entry(home);
-	for (const depth of [998, 999, 1000, 1001, 5000]) {
+	for (const depth of [1000, 1001]) {
 		await store(depth);
 		for (const accept of ["application/json", "text/csv", "application/x-ndjson"])
 			for (const path of paths) {
