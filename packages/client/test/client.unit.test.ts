@@ -1,14 +1,14 @@
 import { expect, test } from "vitest";
 import { Tenantry } from "../src/index.ts";
 
-const URL = "https://tenantry.test";
+const SERVICE = "https://tenantry.test";
 const organization = "01a1fee4-ac61-7a85-9f31-6f4a5b7c8d99";
 
 const sent: string[] = [];
 
 /** A client that sends nothing, as all of its calls are wrong. */
 const tenantry = new Tenantry({
-	baseUrl: URL,
+	baseUrl: SERVICE,
 	async fetch(target) {
 		sent.push(target);
 		return Response.json({});
@@ -63,7 +63,7 @@ test("a later response with an older bookmark doesn't replace a newer one", asyn
 	const bookmarks = ["b", "a", "c"];
 	const asked: (string | null)[] = [];
 	const client = new Tenantry({
-		baseUrl: URL,
+		baseUrl: SERVICE,
 		async fetch(_, { headers }) {
 			asked.push(new Headers(headers).get("x-d1-bookmark"));
 			return new Response("", { headers: { "x-d1-bookmark": bookmarks[asked.length - 1] ?? "" } });
@@ -76,7 +76,7 @@ test("a later response with an older bookmark doesn't replace a newer one", asyn
 test("a call can be aborted, also while it waits to try again", async () => {
 	const controller = new AbortController();
 	const failing = new Tenantry({
-		baseUrl: URL,
+		baseUrl: SERVICE,
 		fetch: async () => new Response(null, { status: 503, headers: { "retry-after": "3600" } }),
 		callTimeout: 7_200_000,
 		log: () => controller.abort(new Error("Enough.")),
@@ -88,7 +88,7 @@ test("a call can be aborted, also while it waits to try again", async () => {
 test("a try and a call have time limits", async () => {
 	let tries = 0;
 	const silent = new Tenantry({
-		baseUrl: URL,
+		baseUrl: SERVICE,
 		fetch: (_, { signal }) => {
 			tries += 1;
 			return new Promise((_resolve, reject) =>
@@ -109,7 +109,8 @@ test("a try and a call have time limits", async () => {
 });
 
 test("an answer that isn't the service's is an error that says so", async () => {
-	const clientOf = (answer: Response) => new Tenantry({ baseUrl: URL, fetch: async () => answer });
+	const clientOf = (answer: Response) =>
+		new Tenantry({ baseUrl: SERVICE, fetch: async () => answer });
 	const page = new Response("<h1>Gone</h1>", { status: 410, statusText: "Gone" });
 	await expect(clientOf(page).health.get()).rejects.toMatchObject({
 		type: "http_error",
