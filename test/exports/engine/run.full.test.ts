@@ -10,11 +10,13 @@ import { projects } from "../../../src/db/schema/projects.ts";
 import { runDueExports as tick } from "../../../src/exports/engine/schedule.ts";
 import * as azure from "../../support/azure.ts";
 import { ACCOUNT } from "../../support/azurite.ts";
+import { ACCOUNT as SERVICE_ACCOUNT } from "../../support/bigquery.ts";
 import { KEYS } from "../../support/bucket.ts";
 import { access, create, mirror, noClickHouse } from "../../support/clickhouse_tables.ts";
 import { fill } from "../../support/events.ts";
 import { askS3, listR2 } from "../../support/exporting.ts";
 import type { Fault } from "../../support/faults.ts";
+import { missing } from "../../support/missing.ts";
 import { eventually } from "../../support/time.ts";
 import { db, world } from "../../support/world.ts";
 import {
@@ -37,6 +39,11 @@ import {
 	range,
 	withoutWaits,
 } from "./running.ts";
+
+const noBigQuery = await missing("BigQuery", `${env.BIGQUERY_URL}/sql`, {
+	method: "POST",
+	body: "select 1 as one",
+});
 
 withoutWaits();
 beforeAll(azure.createContainer);
@@ -86,6 +93,29 @@ describe("the exported rows equal the ingested events", () => {
 				const key = `${prefix}/${encodeURIComponent(FILE)}-backfill.jsonl`;
 				return parse(await (await askS3("GET", `/${key}`)).text());
 			});
+		});
+
+		test.skipIf(noBigQuery)(`in BigQuery, however often they come${noBigQuery}`, async () => {
+			const table_id = `${model}-${v7()}`;
+			const config = {
+				...SERVICE_ACCOUNT,
+				private_key: env.BIGQUERY_PRIVATE_KEY,
+				token_uri: `${env.BIGQUERY_URL}/token`,
+				endpoint_url: env.BIGQUERY_URL,
+				table_id,
+			};
+			const read = async () => {
+				const body = `select * from exports.\`${table_id}\``;
+				const response = await fetch(`${env.BIGQUERY_URL}/sql`, { method: "POST", body });
+				return (await response.json<Json[]>()).map((row) =>
+					Object.fromEntries(
+						Object.entries(row)
+							.filter(([name]) => model === "persons" || name !== "team_id")
+							.map(([name, value]) => [name, plain(name, value)]),
+					),
+				);
+			};
+			await expectExported({ type: "BigQuery", config }, model, read, 2);
 		});
 
 		test.skipIf(noClickHouse)(`in ClickHouse, however often they come${noClickHouse}`, async () => {

@@ -10,8 +10,7 @@ import { ACCOUNT } from "../../../support/bigquery.ts";
 import { destinationOf, job, rows, run, type Target } from "../../../support/exporting.ts";
 import { HANG_MS } from "../../../support/hang.ts";
 import { missing } from "../../../support/missing.ts";
-import { eventually } from "../../../support/time.ts";
-import { world } from "../../../support/world.ts";
+import { testTables, write as writeTo } from "./table_cases.ts";
 
 const noBigQuery = await missing("BigQuery", `${env.BIGQUERY_URL}/sql`, {
 	method: "POST",
@@ -54,11 +53,7 @@ const jobsOf = async (table: string): Promise<{ id: string; kind: string }[]> =>
 	JSON.parse(await (await fetch(`${env.BIGQUERY_URL}/jobs/${table}`)).text());
 
 /** Writes pages as one run. */
-async function write(more: object, what: Job, ...pages: Row[][]) {
-	const sink = await to(more).open(what, null, async () => {});
-	for (const page of pages) await sink.write(page);
-	await sink.close();
-}
+const write = (more: object, what: Job, ...pages: Row[][]) => writeTo(to(more), what, ...pages);
 
 const sum = (all: Row[], of: (row: Row, i: number) => number) =>
 	all.reduce((total, row, i) => total + of(row, i), 0);
@@ -152,18 +147,47 @@ const OTHER_KEY = await otherKey();
 
 const staging = async () => (await tables()).filter((name) => name.startsWith("tenantry_"));
 
-describe.skipIf(noBigQuery)(`BigQuery${noBigQuery}`, () => {
-	test.each([1, 1000, 60_001])(
-		"holds %i rows once each, whatever crashes, and no staging table",
-		async (n) => {
-			const table_id = fresh();
-			await run(to({ table_id }), job(), n, { crashes: true });
-			await expectRows(table_id, n);
-			expect(await staging()).toEqual([]);
-		},
-	);
+const STEPS = ["reach", "sign in", "write", "remove"].map((name) => ({ name, error: null }));
 
-	test("a run without rows does nothing", async () => {
+/** The types of the columns of `job()`. */
+const TYPES = [
+	"uuid STRING",
+	"event STRING",
+	"properties STRING",
+	"amount FLOAT64",
+	"team_id INT64",
+	"paid BOOL",
+	"day DATE",
+	"timestamp TIMESTAMP",
+];
+
+const columnsOf = async (table_id: string) =>
+	(
+		await ask(
+			`select column_name, data_type from exports.INFORMATION_SCHEMA.COLUMNS where table_name = '${table_id}' order by ordinal_position`,
+		)
+	).map((one) => Object.values(one).join(" "));
+
+describe.skipIf(noBigQuery)(`BigQuery${noBigQuery}`, () => {
+	testTables({
+		fresh,
+		to: (table_id) => to({ table_id }),
+		select: (columns, table) => ask(`select ${columns} from exports.\`${table}\` order by uuid`),
+		columnsOf,
+		types: TYPES,
+		text: "string",
+		isThere: async (table) => (await tables()).includes(table),
+		steps: STEPS.map(({ name }) => name),
+	});
+
+	test("holds 60,001 rows once each, whatever crashes, and no staging table", async () => {
+		const table_id = fresh();
+		await run(to({ table_id }), job(), 60_001, { crashes: true });
+		await expectRows(table_id, 60_001);
+		expect(await staging()).toEqual([]);
+	});
+
+	test("a run without rows makes no table", async () => {
 		const table_id = fresh();
 		await run(to({ table_id }), job(), 0);
 		expect(await tables()).not.toContain(table_id);
@@ -177,39 +201,10 @@ describe.skipIf(noBigQuery)(`BigQuery${noBigQuery}`, () => {
 		await expectRows(table_id, 60_000);
 	});
 
-	test("columns get types that fit their kinds", async () => {
-		const made = async (more: object) => {
-			const table_id = fresh();
-			await run(to({ table_id, ...more }), job(), 1);
-			const found = await ask(
-				`select column_name, data_type from exports.INFORMATION_SCHEMA.COLUMNS where table_name = '${table_id}' order by ordinal_position`,
-			);
-			return found.map((one) => Object.values(one).join(" "));
-		};
-		const types = [
-			"uuid STRING",
-			"event STRING",
-			"properties STRING",
-			"amount FLOAT64",
-			"team_id INT64",
-			"paid BOOL",
-			"day DATE",
-			"timestamp TIMESTAMP",
-		];
-		expect(await made({})).toEqual(types);
-		expect(await made({ use_json_type: true })).toEqual(types.with(2, "properties JSON"));
-	});
-
-	test("a repeated row replaces the old one, even within one run", async () => {
+	test("with use_json_type, columns of JSON have its type", async () => {
 		const table_id = fresh();
-		const [first = [], second = []] = rows(2);
-		const changed = (event: string): Row => first.with(1, event);
-		const found = () => ask(`select event from exports.\`${table_id}\` order by uuid`);
-		await write({ table_id }, job(), [first, second, changed("later")]);
-		expect(await found()).toEqual([{ event: "later" }, { event: second[1] }]);
-		await write({ table_id }, job(), [changed("even later")], [second]);
-		await write({ table_id }, job(), [second], [changed("latest")]);
-		expect(await found()).toEqual([{ event: "latest" }, { event: second[1] }]);
+		await run(to({ table_id, use_json_type: true }), job(), 1);
+		expect(await columnsOf(table_id)).toEqual(TYPES.with(2, "properties JSON"));
 	});
 
 	test("the highest version of a person stays, whichever arrives last", async () => {
@@ -267,23 +262,6 @@ describe.skipIf(noBigQuery)(`BigQuery${noBigQuery}`, () => {
 			["2\ufffd\ufffd`\\'\n", "not JSON", "-0.1", "-1", "2024", null],
 			["3", null, null, null, null, null],
 		]);
-	});
-
-	test("integers of 64 bits keep all digits", async () => {
-		const table_id = fresh();
-		const columns: Column[] = [
-			{ name: "uuid", kind: "text" },
-			{ name: "n", kind: "integer" },
-		];
-		const numbers = [-9223372036854775808n, 7, 9007199254740993n, 9223372036854775807n];
-		await write(
-			{ table_id },
-			job({ columns }),
-			numbers.map((n, i) => [String(i), n]),
-		);
-		expect(
-			await ask(`select cast(n as string) as n from exports.\`${table_id}\` order by uuid`),
-		).toEqual(numbers.map((n) => ({ n: String(n) })));
 	});
 
 	test("with use_json_type, JSON is JSON, and other text is a JSON string", async () => {
@@ -418,15 +396,6 @@ describe.skipIf(noBigQuery)(`BigQuery${noBigQuery}`, () => {
 			await expectRows(table_id, 2000);
 			expect(await tables()).not.toContain(begun?.staging);
 		});
-
-		test("runs that write the same rows at the same time", async () => {
-			const table_id = fresh();
-			const both = await Promise.all(
-				[false, true].map((backfill) => persist(to({ table_id }), job({ backfill }), 2000)),
-			);
-			expect(both.length).toBe(2);
-			await expectRows(table_id, 2000);
-		});
 	});
 
 	test("a superseded attempt creates no table", async () => {
@@ -459,11 +428,6 @@ describe.skipIf(noBigQuery)(`BigQuery${noBigQuery}`, () => {
 		await expect(failed).rejects.toBeInstanceOf(MisconfiguredError);
 		await expect(failed).rejects.toThrow("Retry the run.");
 	});
-
-	const STEPS = ["reach", "sign in", "write", "remove"].map((name) => ({
-		name,
-		error: null,
-	}));
 
 	test("a test leaves nothing, whether the table exists or not", async () => {
 		const table_id = fresh();
@@ -594,64 +558,5 @@ describe.skipIf(noBigQuery)(`BigQuery${noBigQuery}`, () => {
 		const failed = run(to(more), job(), 1);
 		await expect(failed).rejects.toThrow(`${new URL(cut).host} answered 200`);
 		await expect(failed).rejects.not.toBeInstanceOf(MisconfiguredError);
-	});
-
-	test("events go from the API into a table once, however often they are exported", async () => {
-		const table_id = fresh();
-		const { ask: request, here, project } = await world();
-		await request("POST", `/api/projects/${project}/events`, {
-			body: Array.from({ length: 50 }, (_, i) => ({
-				event: "seen",
-				distinct_id: `person ${i % 7}`,
-				timestamp: "2026-01-01T12:30:00Z",
-				properties: { i },
-			})),
-		});
-		const { private_key, ...rest } = config({ table_id });
-		const { body } = await here("POST", "/batch_exports", {
-			body: {
-				name: "Export",
-				interval: "hour",
-				destination: {
-					type: "BigQuery",
-					config: {
-						...rest,
-						private_key: private_key.replaceAll("\n", "\\n"),
-					},
-				},
-			},
-		});
-		expect(body.destination.config).toEqual(rest);
-		for (let n = 1; n <= 2; n += 1) {
-			await here("POST", `/batch_exports/${body.id}/backfill`, {
-				body: {
-					start_at: "2026-01-01T12:00:00Z",
-					end_at: "2026-01-01T13:00:00Z",
-				},
-			});
-			await eventually(async () => {
-				const { body: page } = await here("GET", `/batch_exports/${body.id}/runs`);
-				expect(page.count).toBe(n);
-				expect(page.results[0]).toMatchObject({
-					status: "Completed",
-					records_completed: 50,
-				});
-			});
-		}
-		expect(
-			await ask(
-				`select count(*) as n, count(distinct uuid) as uuids, count(distinct distinct_id) as ids, min(team_id) as team_id,
-					sum(cast(json_value(properties, '$.i') as int64)) as i, format_timestamp('%H:%M', min(timestamp)) as time from exports.\`${table_id}\``,
-			),
-		).toEqual([
-			{
-				n: "50",
-				uuids: "50",
-				ids: "7",
-				team_id: String(project),
-				i: "1225",
-				time: "12:30",
-			},
-		]);
 	});
 });

@@ -6,10 +6,9 @@ import { type Column, fieldsOf, type Row } from "../../../../src/exports/engine/
 import { sampleOf } from "../../../../src/exports/engine/sample.ts";
 import { MisconfiguredError } from "../../../../src/outbound/errors.ts";
 import { access, noClickHouse } from "../../../support/clickhouse_tables.ts";
-import { destinationOf, job, rows, run } from "../../../support/exporting.ts";
-import { eventually } from "../../../support/time.ts";
-import { world } from "../../../support/world.ts";
+import { COLUMNS, destinationOf, job, rows, run } from "../../../support/exporting.ts";
 import { CASES, STRUCTURES } from "./clickhouse_values.ts";
+import { testTables, write as writeTo } from "./table_cases.ts";
 
 const DATABASE = "default";
 const HOST = new URL(access.url).host;
@@ -43,11 +42,14 @@ const fresh = () => `t\`"\\${crypto.randomUUID()}`;
 const quoted = (name: string) => `\`${name.replaceAll("\\", "\\\\").replaceAll("`", "\\`")}\``;
 
 /** Writes pages as one part of a run, and closes it. */
-async function write(more: object, what: Job, ...pages: Row[][]) {
-	const sink = await to(more).open(what, null, async () => {});
-	for (const page of pages) await sink.write(page);
-	await sink.close();
-}
+const write = (more: object, what: Job, ...pages: Row[][]) => writeTo(to(more), what, ...pages);
+
+/** The rows of a result in JSON. */
+const linesOf = (text: string): Record<string, unknown>[] =>
+	text
+		.trim()
+		.split("\n")
+		.map((line) => JSON.parse(line));
 
 const KEY: Column[] = [
 	{ name: "uuid", kind: "text" },
@@ -62,45 +64,18 @@ const NATIVE = `(uuid UUID, team_id UInt32, event LowCardinality(String), distin
 	engine = ReplacingMergeTree order by (team_id, uuid)`;
 
 describe.skipIf(noClickHouse)(`ClickHouse${noClickHouse}`, () => {
-	test("keeps what it has when there are no rows to write", async () => {
-		const table_name = fresh();
-		for (const n of [0, 1, 0]) await run(to({ table_name }), job(), n, { crashes: true });
-		const found = await ask(`select count() as n from ${quoted(table_name)} final`);
-		expect(JSON.parse(found)).toEqual({ n: 1 });
-	});
-
-	test.each([1, 1000, 50_001])("holds %i rows, after any crash", async (n) => {
-		const table_name = fresh();
-		await run(to({ table_name }), job(), n, { crashes: true });
-		const lines = await ask(`select * from ${quoted(table_name)} final order by uuid`);
-		const found = lines
-			.trim()
-			.split("\n")
-			.map((line) => JSON.parse(line));
-		expect(found).toHaveLength(n);
-		const expected = rows(n).map(
-			([uuid, event, properties, amount, team_id, paid, day, timestamp]) => ({
-				uuid,
-				event,
-				properties,
-				amount,
-				team_id,
-				paid,
-				day,
-				timestamp: timestamp && `${String(timestamp).replace("T", " ").slice(0, -1)}000`,
-			}),
-		);
-		for (const [i, row] of expected.entries())
-			if (JSON.stringify(row) !== JSON.stringify(found[i])) expect(found[i]).toEqual(row);
-	});
-
-	test("gets columns that fit their kinds, ordered by the key of rows", async () => {
-		const table_name = fresh();
-		await run(to({ table_name }), job(), 1);
-		const created = await ask(`show create table ${quoted(table_name)}`);
-		const { statement } = JSON.parse(created);
-		const [, columns] = /\((.+?)\)\nENGINE/s.exec(statement) ?? [];
-		expect(columns?.match(/[^\n]+/g)?.map((line) => line.trim().replace(/,$/, ""))).toEqual([
+	testTables({
+		fresh,
+		to: (table_name) => to({ table_name }),
+		select: async (columns, table) =>
+			linesOf(await ask(`select ${columns} from ${quoted(table)} final order by uuid`)),
+		columnsOf: async (table) => {
+			const { statement } = JSON.parse(await ask(`show create table ${quoted(table)}`));
+			expect(statement).toContain("ReplacingMergeTree\nORDER BY (team_id, uuid)");
+			const [, columns = ""] = /\((.+?)\)\nENGINE/s.exec(statement) ?? [];
+			return columns.trim().split(/,?\n */);
+		},
+		types: [
 			"`uuid` String",
 			"`event` Nullable(String)",
 			"`properties` Nullable(String)",
@@ -109,8 +84,24 @@ describe.skipIf(noClickHouse)(`ClickHouse${noClickHouse}`, () => {
 			"`paid` Nullable(Bool)",
 			"`day` Nullable(Date32)",
 			"`timestamp` Nullable(DateTime64(6, 'UTC'))",
-		]);
-		expect(statement).toContain("ReplacingMergeTree\nORDER BY (team_id, uuid)");
+		],
+		text: "String",
+		isThere: async (table) => JSON.parse(await ask(`exists ${quoted(table)}`)).result === 1,
+		steps: ["reach", "sign in", "write"],
+	});
+
+	test("holds 50,001 rows as they are, after any crash", async () => {
+		const table_name = fresh();
+		await run(to({ table_name }), job(), 50_001, { crashes: true });
+		const found = linesOf(await ask(`select * from ${quoted(table_name)} final order by uuid`));
+		expect(found).toHaveLength(50_001);
+		for (const [i, row] of rows(50_001).entries()) {
+			const timestamp = row[7] && `${String(row[7]).replace("T", " ").slice(0, -1)}000`;
+			const expected = Object.fromEntries(
+				COLUMNS.map(({ name }, at) => [name, name === "timestamp" ? timestamp : row[at]]),
+			);
+			if (JSON.stringify(expected) !== JSON.stringify(found[i])) expect(found[i]).toEqual(expected);
+		}
 	});
 
 	test("the name of a database can have any characters", async () => {
@@ -120,31 +111,6 @@ describe.skipIf(noClickHouse)(`ClickHouse${noClickHouse}`, () => {
 		expect((await to({ database, table_name }).test()).at(-1)).toHaveProperty("name", "write");
 		expect(await ask(`select count() as n from ${quoted(database)}.${quoted(table_name)}`)).toBe(
 			'{"n":1}\n',
-		);
-	});
-
-	test("integers of 64 bits keep all digits", async () => {
-		const table_name = fresh();
-		const columns: Column[] = [...KEY, { name: "n", kind: "integer" }];
-		const numbers = [-9223372036854775808n, 7, 9007199254740993n, 9223372036854775807n];
-		await write(
-			{ table_name },
-			job({ columns }),
-			numbers.map((n, i) => [String(i), 7, n]),
-		);
-		expect(await ask(`select toString(n) as n from ${quoted(table_name)} order by uuid`)).toBe(
-			numbers.map((n) => `{"n":"${n}"}\n`).join(""),
-		);
-	});
-
-	test("holds a repeated row once, with its last values", async () => {
-		const table_name = fresh();
-		const [first = [], second = []] = rows(2);
-		const changed = [first[0] ?? null, "later", ...first.slice(2)];
-		await write({ table_name }, job(), [first, second], [second]);
-		await write({ table_name }, job(), [changed]);
-		expect(await ask(`select event from ${quoted(table_name)} final order by uuid`)).toBe(
-			`{"event":"later"}\n${JSON.stringify({ event: second[1] })}\n`,
 		);
 	});
 
@@ -206,22 +172,6 @@ describe.skipIf(noClickHouse)(`ClickHouse${noClickHouse}`, () => {
 	});
 
 	test.each([
-		["String", '"1234567890123456789"'],
-		["Int64", "1234567890123456789"],
-		["Nullable(UInt64)", "1234567890123456789"],
-		["Decimal(38, 2)", "1234567890123456789"],
-		["LowCardinality(Nullable(String))", '"1234567890123456789"'],
-	])("writes a property's number to %s", async (type, value) => {
-		const table_name = fresh();
-		await command(
-			`create table ${quoted(table_name)} (uuid String, team_id Int64, n ${type}) engine = MergeTree order by uuid`,
-		);
-		const columns: Column[] = [...KEY, { name: "n", kind: "json" }];
-		await write({ table_name }, job({ columns }), [[UUID, 7, "1234567890123456789"]]);
-		expect(await ask(`select n from ${quoted(table_name)}`)).toBe(`{"n":${value}}\n`);
-	});
-
-	test.each([
 		["String", '"{\\"a\\":\\"\\\\ud800x\\",\\"b\\":1e400,\\"a\\":\\"\\\\ud83d\\\\ude00\\"}"'],
 		["JSON", '{"a":"\ufffdx"}'],
 	])("writes any properties of events to %s", async (type, value) => {
@@ -240,40 +190,6 @@ describe.skipIf(noClickHouse)(`ClickHouse${noClickHouse}`, () => {
 		expect(await ask(`select event, p from ${quoted(table_name)}`)).toBe(
 			`{"event":"\ufffd \\u0000","p":${value}}\n`,
 		);
-	});
-
-	test("stores an insert once if its response was lost and the server deduplicates inserts", async () => {
-		const table_name = fresh();
-		await command(
-			`create table ${quoted(table_name)} (uuid String, team_id Int64) engine = MergeTree order by uuid
-				settings non_replicated_deduplication_window = 100`,
-		);
-		const count = () => ask(`select count() as n from ${quoted(table_name)}`);
-		const what = job({ columns: KEY });
-		let kept: unknown = null;
-		const attempt = async () => {
-			const sink = await to({ table_name }).open(what, kept, async (state) => {
-				kept = state;
-			});
-			await sink.write([[UUID, 7]]);
-			await sink.close();
-		};
-		const real = globalThis.fetch;
-		const lossy = vi.spyOn(globalThis, "fetch").mockImplementation(async (input, init) => {
-			const isInsert =
-				input instanceof Request && (await input.clone().text()).startsWith("INSERT");
-			const response = await real(input, init);
-			if (isInsert) throw new Error("Network connection lost.");
-			return response;
-		});
-		await expect(attempt()).rejects.toThrow(`The connection to ${HOST} was closed`);
-		lossy.mockRestore();
-		expect(await count()).toBe('{"n":1}\n');
-		await attempt();
-		expect(await count()).toBe('{"n":1}\n');
-		kept = null;
-		await attempt();
-		expect(await count()).toBe('{"n":2}\n');
 	});
 
 	test("an insert that a proxy answers with a page of its own is repeated", async () => {
@@ -491,43 +407,6 @@ describe.skipIf(noClickHouse)(`ClickHouse${noClickHouse}`, () => {
 			expect(steps.at(-1)).toEqual({ name: "write", error: words });
 		});
 
-		test("is counted in the log of the run", async () => {
-			const { ask: request, here, project } = await world();
-			await request("POST", `/api/projects/${project}/events`, {
-				body: [7, 300, -1].map((n) => ({
-					event: "seen",
-					distinct_id: "d",
-					timestamp: "2026-01-01T12:30:00Z",
-					properties: { n },
-				})),
-			});
-			const { table_name } = await withTable("n Nullable(UInt8)");
-			const { body } = await here("POST", "/batch_exports", {
-				body: {
-					name: "Export",
-					interval: "hour",
-					destination: { type: "ClickHouse", config: { ...config, table_name } },
-					xql_query: "SELECT toInt(properties.n) AS n FROM events",
-				},
-			});
-			const path = `/batch_exports/${body.id}`;
-			const range = { start_at: "2026-01-01T12:00:00Z", end_at: "2026-01-01T13:00:00Z" };
-			await here("POST", `${path}/backfill`, { body: range });
-			await eventually(async () => {
-				const { body: page } = await here("GET", `${path}/runs`);
-				expect(page.results[0]).toMatchObject({ status: "Completed", records_completed: 3 });
-			});
-			const { body: page } = await here("GET", `${path}/logs`);
-			const messages = page.results.map(({ message }: { message: string }) => message).join("\n");
-			expect(messages).toContain(" Written as null, because the column can't hold them: 2 values.");
-			expect(messages).toContain(
-				"Written as null, because the column can't hold them: 2 values in n (2).",
-			);
-			expect(await ask(`select n from ${quoted(table_name)} order by n`)).toBe(
-				'{"n":7}\n{"n":null}\n{"n":null}\n',
-			);
-		});
-
 		test("within JSON is null and counted", async () => {
 			const more = await withTable("p JSON");
 			const columns: Column[] = [...KEY, { name: "p", kind: "json" }];
@@ -557,14 +436,6 @@ describe.skipIf(noClickHouse)(`ClickHouse${noClickHouse}`, () => {
 	});
 
 	describe("a test", () => {
-		test("removes its table", async () => {
-			const table_name = fresh();
-			expect(await to({ table_name }).test()).toEqual(
-				["reach", "sign in", "write"].map((name) => ({ name, error: null })),
-			);
-			expect(await ask(`exists ${quoted(table_name)}`)).toBe('{"result":0}\n');
-		});
-
 		test("leaves no row behind, and accepts what the export writes", async () => {
 			const table_name = fresh();
 			const { job: what, rows } = sampleOf("events");
@@ -574,31 +445,6 @@ describe.skipIf(noClickHouse)(`ClickHouse${noClickHouse}`, () => {
 			const steps = await to({ table_name }).test();
 			expect(steps.at(-1)).toEqual({ name: "write", error: null });
 			expect(await ask(`select count() as n from ${quoted(table_name)}`)).toBe('{"n":0}\n');
-		});
-
-		test("writes the fields of the export's query", async () => {
-			const { here } = await world();
-			const table_name = fresh();
-			await command(
-				`create table ${quoted(table_name)} (uuid String, team_id Int64, kind String) engine = MergeTree order by uuid`,
-			);
-			const trial = async (xql_query: string) => {
-				const { status, body } = await here("POST", "/batch_exports/test", {
-					body: {
-						destination: {
-							type: "ClickHouse",
-							config: { ...config, table_name },
-						},
-						xql_query,
-					},
-				});
-				return body.steps?.at(-1).error ?? status;
-			};
-			expect(await trial("SELECT event AS kind FROM events")).toBe(200);
-			expect(await trial("SELECT event AS type FROM events")).toContain(
-				"The table lacks a column that the export writes.",
-			);
-			expect(await trial("SELECT event AS uuid FROM events")).toBe(400);
 		});
 	});
 

@@ -22,50 +22,23 @@ import {
 	withTable,
 } from "./postgres_tables.ts";
 import { CASES } from "./postgres_values.ts";
+import { testTables } from "./table_cases.ts";
 
 describe.skipIf(noPostgres)(`PostgreSQL${noPostgres}`, () => {
 	beforeAll(createRoles);
 
-	test("keeps what it has when there are no rows to write", async () => {
-		const table_name = fresh();
-		for (const n of [0, 1, 0]) await run(to({ table_name }), job(), n, { crashes: true });
-		expect(await ask(`select count(*)::int as n from ${quoted(table_name)}`)).toEqual([{ n: 1 }]);
-	});
-
-	test.each([1, 1000])("holds %i rows, whatever crashes", async (n) => {
-		const table_name = fresh();
-		await run(to({ table_name, schema: "exports" }), job(), n, { crashes: true });
-		const [found] = await ask(
-			`select count(*)::int as n, sum(amount) as amount, sum(team_id)::float8 as ids, count(paid)::int as paid,
-					count(day)::int as days, count(timestamp)::int as times, sum((properties->>'n')::float8) as properties,
-					md5(string_agg(uuid || event, '' order by uuid)) as text
-				from exports.${quoted(table_name)}`,
-		);
-		const all = rows(n);
-		const sum = (of: (row: Row, i: number) => number) =>
-			all.reduce((sum, row, i) => sum + of(row, i), 0);
-		const text = all.map(([uuid, event]) => `${uuid}${event}`).join("");
-		const md5 = await crypto.subtle.digest("MD5", Buffer.from(text));
-		expect(found).toEqual({
-			n,
-			amount: n === 1 ? null : sum((row) => Number(row[3])),
-			ids: sum((row) => Number(row[4])),
-			paid: sum((row) => (row[5] === null ? 0 : 1)),
-			days: sum((row) => (row[6] === null ? 0 : 1)),
-			times: sum((row) => (row[7] === null ? 0 : 1)),
-			properties: n === 1 ? null : sum((row, i) => (row[2] === null ? 0 : i)),
-			text: Buffer.from(md5).toString("hex"),
-		});
-	});
-
-	test("makes columns by what they hold", async () => {
-		const table_name = fresh();
-		await run(to({ table_name }), job(), 1);
-		const found = await ask(
-			"select column_name, data_type from information_schema.columns where table_name = $1 order by ordinal_position",
-			[table_name],
-		);
-		expect(found.map((one) => [one.column_name, one.data_type].join(" "))).toEqual([
+	testTables({
+		fresh,
+		to: (table_name) => to({ table_name }),
+		select: (columns, table) => ask(`select ${columns} from ${quoted(table)} order by uuid`),
+		columnsOf: async (table) => {
+			const found = await ask(
+				"select column_name || ' ' || data_type as one from information_schema.columns where table_name = $1 order by ordinal_position",
+				[table],
+			);
+			return found.map(({ one }) => one);
+		},
+		types: [
 			"uuid text",
 			"event text",
 			"properties jsonb",
@@ -74,19 +47,11 @@ describe.skipIf(noPostgres)(`PostgreSQL${noPostgres}`, () => {
 			"paid boolean",
 			"day date",
 			"timestamp timestamp with time zone",
-		]);
-	});
-
-	test("a row that comes again replaces what was there, in one page and one transaction too", async () => {
-		const table_name = fresh();
-		const write = await open({ table_name }, job());
-		const [first = [], second = []] = rows(2);
-		const changed = (event: string): Row => [first[0] ?? null, event, ...first.slice(2)];
-		await write([first, second, changed("later")]);
-		const event = async () => ask(`select event from ${quoted(table_name)} order by uuid`);
-		expect(await event()).toEqual([{ event: "later" }, { event: second[1] }]);
-		await write([changed("even later")], [second, changed("latest")]);
-		expect(await event()).toEqual([{ event: "latest" }, { event: second[1] }]);
+		],
+		text: "text",
+		isThere: async (table) =>
+			(await ask("select to_regclass($1) as one", [quoted(table)]))[0].one !== null,
+		steps: ["reach", "sign in", "write", "remove"],
 	});
 
 	test("persons are told apart by project and distinct_id", async () => {
@@ -294,14 +259,6 @@ describe.skipIf(noPostgres)(`PostgreSQL${noPostgres}`, () => {
 				{ event: "ours", staged: false, n: 1 },
 				{ event: "ours", staged: true, n: 4 },
 			]);
-		});
-
-		test("two runs that write the same rows at the same time", async () => {
-			const { numbered, open, found } = await observed();
-			const writes = await Promise.all([open(), open()]);
-			await Promise.all(writes.map((write) => write(numbered(0, 3000, "same"))));
-			const counts = (await found()).map(({ n }) => n);
-			expect(counts.reduce((sum, n) => sum + n, 0)).toBe(3000);
 		});
 
 		test.each([
