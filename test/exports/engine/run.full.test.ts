@@ -59,6 +59,19 @@ const GCS = (prefix: string) => ({
 	},
 });
 
+/** A row of a table, whose times are in UTC without an offset, or in microseconds. */
+const fromTable = (model: string, row: Json) =>
+	Object.fromEntries(
+		Object.entries(row)
+			.filter(([name]) => model === "persons" || name !== "team_id")
+			.map(([name, value]) => {
+				const isTime = /^(timestamp|.*_at)$/.test(name);
+				if (isTime && /^\d+$/.test(String(value)))
+					return [name, new Date(Number(value) / 1000).toISOString()];
+				return [name, plain(name, isTime ? `${value}Z` : value)];
+			}),
+	);
+
 describe("the exported rows equal the ingested events", () => {
 	describe.each(["events", "persons"])("%s", (model) => {
 		test.each([
@@ -107,13 +120,7 @@ describe("the exported rows equal the ingested events", () => {
 			const read = async () => {
 				const body = `select * from exports.\`${table_id}\``;
 				const response = await fetch(`${env.BIGQUERY_URL}/sql`, { method: "POST", body });
-				return (await response.json<Json[]>()).map((row) =>
-					Object.fromEntries(
-						Object.entries(row)
-							.filter(([name]) => model === "persons" || name !== "team_id")
-							.map(([name, value]) => [name, plain(name, value)]),
-					),
-				);
+				return (await response.json<Json[]>()).map((row) => fromTable(model, row));
 			};
 			await expectExported({ type: "BigQuery", config }, model, read, 2);
 		});
@@ -129,17 +136,7 @@ describe("the exported rows equal the ingested events", () => {
 					format: "JSONEachRow",
 					clickhouse_settings: { output_format_json_quote_64bit_integers: 0 },
 				});
-				return (await found.json<Json>()).map((row) =>
-					Object.fromEntries(
-						Object.entries(row)
-							.filter(([name]) => model === "persons" || name !== "team_id")
-							.map(([name, value]) => [
-								name,
-								// ClickHouse writes UTC without an offset.
-								/^(timestamp|.*_at)$/.test(name) ? plain(name, `${value}Z`) : plain(name, value),
-							]),
-					),
-				);
+				return (await found.json<Json>()).map((row) => fromTable(model, row));
 			};
 			await expectExported({ type: "ClickHouse", config }, model, read, 2);
 		});
