@@ -36,6 +36,6 @@ test.each([
 	["that never ends", null, "90"],
 	["that ends after 91 days", 91, "90"],
 	["that ends after 89 days", 89, "session"],
-])("a new key of a session %s ends by itself first", (_, days, choice) => {
+])("the form of a new key, in a session %s (%s days), begins with %s", (_, days, choice) => {
 	expect(usualExpiry(days === null ? null : dayAfter(days))).toBe(choice);
 });
