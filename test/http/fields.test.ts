@@ -5,15 +5,8 @@ import { join, world } from "../support/world.ts";
 test("an integer may be sent as text in every body", async () => {
 	const { ask, here, id, project } = await world();
 	const member = await join(id, 1);
-	const level = async (level: unknown) =>
-		here("PATCH", `/members/${member.uuid}`, { body: { level } });
-	expect((await level("8")).body.level).toBe(8);
-	expect(await level("9")).toMatchObject(
-		wrong("invalid_choice", '"9" is not a valid choice.', "level"),
-	);
-	expect(await level("8.0")).toMatchObject(
-		wrong("invalid_input", "A valid integer is required.", "level"),
-	);
+	const raised = await here("PATCH", `/members/${member.uuid}`, { body: { level: "8" } });
+	expect(raised.body.level).toBe(8);
 	const invite = {
 		target_email: "text@tenantry.test",
 		level: "15",

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import index from "../../public/operations.json" with { type: "json" };
-import { connect } from "../support/mcp.ts";
+import { connect, UNLIMITED } from "../support/mcp.ts";
 import { keyFor, world } from "../support/world.ts";
 
 const CURRENT = { organization_id: "@current" };
@@ -12,8 +12,6 @@ const connected = async () => {
 	shared ??= connect((await world()).key, { env: UNLIMITED });
 	return shared;
 };
-
-const UNLIMITED = { REQUESTS: { limit: async () => ({ success: true }) } };
 
 describe("operations", () => {
 	test("are found by tag and by words, with what the key may do", async () => {

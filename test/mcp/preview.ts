@@ -1,10 +1,8 @@
 import { beforeAll, expect, test } from "vitest";
 import index from "../../public/operations.json" with { type: "json" };
-import { connect } from "../support/mcp.ts";
+import { connect, UNLIMITED } from "../support/mcp.ts";
 import { address, type Guarded, type World } from "../support/routes.ts";
 import { cost, furnished } from "../support/world.ts";
-
-const UNLIMITED = { REQUESTS: { limit: async () => ({ success: true }) } };
 
 const nameless = (path: string) => path.replace(/:\w+|\{\w+\}/g, "{}");
 

@@ -12,6 +12,9 @@ export const eras = [
 ] as const;
 type Era = (typeof eras)[number][1];
 
+/** A binding with which no call counts against the rate of a key. */
+export const UNLIMITED = { REQUESTS: { limit: async () => ({ success: true }) } };
+
 type Options = { era?: Era; env?: Partial<Env> };
 
 /** Connects the official client to `/mcp`. `responses` contains the latest responses. */
