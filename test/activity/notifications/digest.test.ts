@@ -518,23 +518,6 @@ test("an event that nobody wants to be mailed about writes no alert", async () =
 	expect(rows).toEqual([]);
 });
 
-test("events without a caller are not in the activity pages", async () => {
-	const { here, ask, project, fail, happen } = await home();
-	await here("PATCH", "", { body: { name: "Renamed" } });
-	await fail("orders");
-	await happen({});
-	for (const query of ["", "?scope=PluginJob", "?activity=failed", "?item_id=1"])
-		for (const { body } of [
-			await here("GET", `/activity_log${query}`),
-			await ask("GET", `/api/projects/${project}/activity_log${query}`),
-		]) {
-			const scopes = body.results.map(({ scope }: { scope: string }) => scope);
-			expect(body.count).toBe(scopes.length);
-			expect(scopes.filter((scope: string) => scope !== "Organization")).toEqual([]);
-		}
-	expect((await here("GET", "/activity_log")).body.count).toBe(1);
-});
-
 test("a tick reads only what is due, however many events and waiting alerts there are", async () => {
 	const { organization_id, start, mails, fail, mailed } = await home();
 	await fail("orders");

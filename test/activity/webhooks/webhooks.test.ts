@@ -10,7 +10,7 @@ import { webhooks } from "../../../src/db/schema/webhooks.ts";
 import { entries, insertLog, RETOTAL } from "../../support/activity.ts";
 import { stopClock, withoutPatience } from "../../support/time.ts";
 import { change, hook, lossy } from "../../support/webhooks.ts";
-import { call, cost, db, join, keyFor, world } from "../../support/world.ts";
+import { cost, db, world } from "../../support/world.ts";
 
 const URL = "https://192.0.2.1/hook";
 
@@ -122,49 +122,17 @@ test.each([
 	expect(patch).toMatchObject(rejected);
 });
 
-test("webhooks are for admins, with the scope webhook", async () => {
-	const home = await world();
-	const one = await hook(home, "", { enabled: false });
-	const member = await join(home.id, 1);
-	const path = `/api/organizations/${home.id}/webhooks`;
-	for (const at of [path, `${path}/${one.id}`, `${path}/${one.id}/deliveries`])
-		expect((await call("GET", at, { key: member.key })).body.detail).toBe(
-			"Your organization access level is insufficient.",
-		);
-	const admin = await join(home.id, 8);
-	expect((await call("GET", path, { key: admin.key })).status).toBe(200);
-	const reader = await keyFor(home.owner.id, { scopes: ["webhook:read"] });
-	expect((await call("GET", path, { key: reader })).status).toBe(200);
-	expect((await call("POST", `${path}/${one.id}/test`, { key: reader })).body.detail).toBe(
-		"API key missing required scope 'webhook:write'",
-	);
-});
-
-test("a stranger's webhook and its deliveries are not found", async () => {
+test("a delivery of another webhook is not found", async () => {
 	const [home, stranger] = [await world(), await world()];
 	const one = await hook(home);
 	await change(home);
 	await one.idle();
 	const [delivery] = await one.deliveries();
-	for (const [method, below] of [
-		["GET", ""],
-		["PATCH", ""],
-		["DELETE", ""],
-		["POST", "/test"],
-		["POST", "/roll"],
-		["POST", "/replay"],
-		["GET", "/deliveries"],
-		["POST", `/deliveries/${delivery?.id}/replay`],
-	] as const) {
-		const body = below === "/replay" ? { since: "2026-01-01" } : {};
-		const { status } = await stranger.here(method, `/webhooks/${one.id}${below}`, {
-			...(method !== "GET" && { body }),
-		});
-		expect([method, below, status]).toEqual([method, below, 404]);
+	for (const { here } of [home, stranger]) {
+		const { id } = (await here("POST", "/webhooks", { body: QUIET })).body;
+		const path = `/webhooks/${id}/deliveries/${delivery?.id}/replay`;
+		expect((await here("POST", path)).status).toBe(404);
 	}
-	const own = await hook(stranger, "", { enabled: false });
-	const path = `${own.at}/deliveries/${delivery?.id}/replay`;
-	expect((await stranger.here("POST", path)).status).toBe(404);
 });
 
 describe("the secret", () => {
@@ -178,15 +146,6 @@ describe("the secret", () => {
 		);
 		const other = { table: "webhooks", row: v7(), field: "secret" };
 		await expect(unseal(env, secret, other)).rejects.toThrow();
-	});
-
-	test("is the same when a request is repeated with its Idempotency-Key", async () => {
-		const home = await world();
-		const headers = { "idempotency-key": v7() };
-		const add = () => home.here("POST", "/webhooks", { body: QUIET, headers });
-		const [first, second] = [await add(), await add()];
-		expect(second.body).toEqual(first.body);
-		expect((await home.here("GET", "/webhooks")).body.count).toBe(1);
 	});
 
 	test("that is rolled signs together with the old one for 24 hours, then alone", async () => {
@@ -423,13 +382,6 @@ describe("a replay since a time", () => {
 			"webhook.replayed",
 		]);
 	});
-
-	test("requires a time", async () => {
-		const home = await world();
-		const one = await hook(home, "", { enabled: false });
-		const { body } = await home.here("POST", `${one.at}/replay`, { body: {} });
-		expect([body.attr, body.code]).toEqual(["since", "required"]);
-	});
 });
 
 test("what happens while a webhook is disabled arrives in order when it is enabled", async () => {
@@ -451,7 +403,7 @@ test("a write in an organization without webhooks costs the same, however many o
 	await change(home);
 	const alone = cost(await change(home));
 	const other = await world();
-	for (let i = 0; i < 20; i++) await hook(other, "", { enabled: false });
+	for (let i = 0; i < 5; i++) await hook(other, "", { enabled: false });
 	const { read, ...rest } = cost(await change(home));
 	expect({ ...rest, read: alone.read }).toEqual(alone);
 	// Each of two seeks may read the row after the last.
