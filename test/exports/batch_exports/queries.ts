@@ -242,7 +242,7 @@ export function testQueries(runs: number) {
 			fc.property(patterns, texts, (pattern, text) => {
 				expect(like(pattern)(text)).toBe(expression(pattern).test(text));
 			}),
-			{ numRuns: runs },
+			{ numRuns: 20 * runs },
 		);
 	});
 

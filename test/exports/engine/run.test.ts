@@ -24,6 +24,7 @@ import { outbox } from "../../support/mail.ts";
 import { systemEvents } from "../../support/system_events.ts";
 import { eventually, stopClock, withoutPatience } from "../../support/time.ts";
 import { addBackfills, addRuns, db, join, rowIdOf, rowOf, world } from "../../support/world.ts";
+import { ask, config as POSTGRES, quoted } from "./destinations/postgres_tables.ts";
 import {
 	atPart,
 	carried,
@@ -44,16 +45,6 @@ import {
 	R2,
 	withoutWaits,
 } from "./running.ts";
-
-/** Of every user of the PostgreSQL. */
-const PASSWORD = "pässword-of-nobody";
-const POSTGRES = {
-	user: "owner",
-	password: PASSWORD,
-	host: "127.0.0.1",
-	port: Number(env.POSTGRES_PORT),
-	database: "postgres",
-};
 
 const workflows = withoutWaits();
 
@@ -148,11 +139,7 @@ describe("the exported rows equal the ingested events", () => {
 					status: "Completed",
 					records_completed: 1234,
 				});
-			const client = new pg.Client(POSTGRES);
-			client.on("error", () => {});
-			await client.connect();
-			const { rows } = await client.query(`select * from ${pg.escapeIdentifier(table_name)}`);
-			await client.end();
+			const rows = await ask(`select * from ${quoted(table_name)}`);
 			const expected = (await eventsOf(project)).map(({ uuid, event, properties, timestamp }) => ({
 				uuid,
 				event,
