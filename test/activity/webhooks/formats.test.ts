@@ -262,8 +262,9 @@ describe("a message", () => {
 	});
 });
 
-describe("each format", () => {
-	test.each(FORMATS)("%s is used by tests, retries and replays, too", async (format) => {
+describe("the format of a webhook", () => {
+	test("is used by tests, retries and replays, too", async () => {
+		const format = "slack";
 		const home = await world();
 		const one = await hook(home, "200,500", { ...bodyFor(format), ...RUNS });
 		const tested = await home.here("POST", `${one.at}/test`);
@@ -284,8 +285,9 @@ describe("each format", () => {
 		expect((await one.messages()).every(({ headers }) => headers["webhook-signature"])).toBe(true);
 	});
 
-	test.each(FORMATS)("%s is shown, and stays as it is", async (format) => {
+	test("is shown, and stays as it is", async () => {
 		const home = await world();
+		const format = "teams";
 		const one = await hook(home, "", { ...bodyFor(format), enabled: false });
 		const other = { format: "standard", description: "Changed" };
 		expect((await one.patch(other)).body).toMatchObject({ format, description: "Changed" });
