@@ -176,6 +176,18 @@ withBrowser("the documentation", (newPage) => {
 		}
 	});
 
+	test("guides stand apart from pages for those who run or change the service", async () => {
+		const { page, visit } = await open({ width: 1280, colorScheme: "light" });
+		await visit("/docs");
+		const [guides = [], inner = []] = await page.evaluate<string[][]>(
+			"[...document.querySelectorAll('#all ul')].map((list) => [...list.querySelectorAll('a')].map((link) => link.textContent))",
+		);
+		expect(guides.slice(0, 3)).toEqual(["Overview", "Getting started", "The API"]);
+		expect(inner).toEqual([
+			...["Deploying and operating", "Internals", "Contributing", "Security", "Changelog"],
+		]);
+	});
+
 	test("a phone doesn't enlarge the page when the field for the key is touched", async () => {
 		const { page, visit } = await open({ width: 390, colorScheme: "light" });
 		await visit("/docs/reference");
