@@ -272,3 +272,20 @@ test("a large organization doesn't make searching, inviting, joining and reading
 	expect(cost(joined).read).toBeLessThan(200);
 	expect(cost(await home.here("GET", "")).read).toBeLessThan(20);
 });
+
+test("a search finds a new name immediately, and doesn't find people who left or were deactivated", async () => {
+	const home = await world();
+	const someone = await join(home.id, 1);
+	const name = "Zoë Qqx";
+	const finds = async () =>
+		(await home.here("GET", `/members?search=${encodeURIComponent("zoë qq")}`)).body.count;
+	expect(await finds()).toBe(0);
+	await db.update(users).set({ first_name: name }).where(eq(users.id, someone.id));
+	expect(await finds()).toBe(1);
+	await db.update(users).set({ is_active: false }).where(eq(users.id, someone.id));
+	expect(await finds()).toBe(0);
+	await db.update(users).set({ is_active: true }).where(eq(users.id, someone.id));
+	expect(await finds()).toBe(1);
+	await home.here("DELETE", `/members/${someone.uuid}`);
+	expect(await finds()).toBe(0);
+});
