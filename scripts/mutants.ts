@@ -57,11 +57,7 @@ const FOLDERS: Record<string, [own: string[], others: string[]]> = {
 		["test/accounts/users/mails", "test/auth/authenticate"],
 	],
 	"exports/engine": [
-		[
-			"test/exports/engine/schedule",
-			"test/exports/engine/windows",
-			"test/exports/engine/run.test.ts",
-		],
+		["test/exports/engine/schedule", "test/exports/engine/windows", "test/exports/engine/run"],
 		[
 			"test/exports/engine/formats",
 			"test/exports/engine/sources",
@@ -70,7 +66,7 @@ const FOLDERS: Record<string, [own: string[], others: string[]]> = {
 	],
 	"exports/batch_exports": [
 		["test/exports/batch_exports/"],
-		["test/exports/engine/run.test.ts", "test/exports/engine/schedule", "test/db/races"],
+		["test/exports/engine/run", "test/exports/engine/schedule", "test/db/races"],
 	],
 	"activity/webhooks": [["test/activity/webhooks/"], ["test/activity/events/", "test/db/races"]],
 };
