@@ -10,13 +10,11 @@ import { projects } from "../../../src/db/schema/projects.ts";
 import { runDueExports as tick } from "../../../src/exports/engine/schedule.ts";
 import * as azure from "../../support/azure.ts";
 import { ACCOUNT } from "../../support/azurite.ts";
-import { ACCOUNT as SERVICE_ACCOUNT } from "../../support/bigquery.ts";
 import { KEYS } from "../../support/bucket.ts";
 import { access, create, mirror, noClickHouse } from "../../support/clickhouse_tables.ts";
 import { fill } from "../../support/events.ts";
 import { askS3, listR2 } from "../../support/exporting.ts";
 import type { Fault } from "../../support/faults.ts";
-import { missing } from "../../support/missing.ts";
 import { eventually } from "../../support/time.ts";
 import { db, world } from "../../support/world.ts";
 import {
@@ -29,21 +27,16 @@ import {
 	exporting,
 	FILE,
 	fetched,
+	fromTable,
 	HTTP,
 	type Json,
 	launched,
 	parse,
 	partOf,
-	plain,
 	R2,
 	range,
 	withoutWaits,
 } from "./running.ts";
-
-const noBigQuery = await missing("BigQuery", `${env.BIGQUERY_URL}/sql`, {
-	method: "POST",
-	body: "select 1 as one",
-});
 
 withoutWaits();
 beforeAll(azure.createContainer);
@@ -58,19 +51,6 @@ const GCS = (prefix: string) => ({
 		prefix,
 	},
 });
-
-/** A row of a table, whose times are in UTC without an offset, or in microseconds. */
-const fromTable = (model: string, row: Json) =>
-	Object.fromEntries(
-		Object.entries(row)
-			.filter(([name]) => model === "persons" || name !== "team_id")
-			.map(([name, value]) => {
-				const isTime = /^(timestamp|.*_at)$/.test(name);
-				if (isTime && /^\d+$/.test(String(value)))
-					return [name, new Date(Number(value) / 1000).toISOString()];
-				return [name, plain(name, isTime ? `${value}Z` : value)];
-			}),
-	);
 
 describe("the exported rows equal the ingested events", () => {
 	describe.each(["events", "persons"])("%s", (model) => {
@@ -106,29 +86,6 @@ describe("the exported rows equal the ingested events", () => {
 				const key = `${prefix}/${encodeURIComponent(FILE)}-backfill.jsonl`;
 				return parse(await (await askS3("GET", `/${key}`)).text());
 			});
-		});
-
-		test.skipIf(noBigQuery)(`in BigQuery, however often they come${noBigQuery}`, async () => {
-			const table_id = `${model}-${v7()}`;
-			const config = {
-				...SERVICE_ACCOUNT,
-				private_key: env.BIGQUERY_PRIVATE_KEY,
-				token_uri: `${env.BIGQUERY_URL}/token`,
-				endpoint_url: env.BIGQUERY_URL,
-				table_id,
-			};
-			const read = async () => {
-				const page = async (offset: number) => {
-					// An answer of the API has at most 1,000 rows.
-					const key = model === "events" ? "uuid" : "distinct_id";
-					const body = `select * from exports.\`${table_id}\` order by ${key} limit 1000 offset ${offset}`;
-					const response = await fetch(`${env.BIGQUERY_URL}/sql`, { method: "POST", body });
-					return response.json<Json[]>();
-				};
-				const all = [...(await page(0)), ...(await page(1000))];
-				return all.map((row) => fromTable(model, row));
-			};
-			await expectExported({ type: "BigQuery", config }, model, read, 2);
 		});
 
 		test.skipIf(noClickHouse)(`in ClickHouse, however often they come${noClickHouse}`, async () => {

@@ -227,6 +227,19 @@ async function tabular(file: Uint8Array, suffix: string): Promise<Json[]> {
 	);
 }
 
+/** A row of a table, whose times are in UTC without an offset, or in microseconds. */
+export const fromTable = (model: string, row: Json) =>
+	Object.fromEntries(
+		Object.entries(row)
+			.filter(([name]) => model === "persons" || name !== "team_id")
+			.map(([name, value]) => {
+				const isTime = /^(timestamp|.*_at)$/.test(name);
+				if (isTime && /^\d+$/.test(String(value)))
+					return [name, new Date(Number(value) / 1000).toISOString()];
+				return [name, plain(name, isTime ? `${value}Z` : value)];
+			}),
+	);
+
 export function plain(name: string, value: unknown) {
 	if (value === null || value === undefined) return null;
 	if (/properties$/.test(name)) return JSON.parse(String(value));

@@ -10,6 +10,7 @@ import { ACCOUNT } from "../../../support/bigquery.ts";
 import { destinationOf, job, rows, run, type Target } from "../../../support/exporting.ts";
 import { HANG_MS } from "../../../support/hang.ts";
 import { missing } from "../../../support/missing.ts";
+import { expectExported, fromTable, withoutWaits } from "../running.ts";
 import { testTables, write as writeTo } from "./table_cases.ts";
 
 const noBigQuery = await missing("BigQuery", `${env.BIGQUERY_URL}/sql`, {
@@ -427,6 +428,21 @@ describe.skipIf(noBigQuery)(`BigQuery${noBigQuery}`, () => {
 		const failed = sink.close();
 		await expect(failed).rejects.toBeInstanceOf(MisconfiguredError);
 		await expect(failed).rejects.toThrow("Retry the run.");
+	});
+
+	describe.each(["events", "persons"] as const)("exported %s", (model) => {
+		withoutWaits();
+		test("equal the ingested ones, however often they come", async () => {
+			const table_id = fresh();
+			// An answer of the API has at most 1,000 rows.
+			const page = (offset: number) =>
+				ask(
+					`select * from exports.\`${table_id}\` order by ${model === "events" ? "uuid" : "distinct_id"} limit 1000 offset ${offset}`,
+				);
+			const read = async () =>
+				[...(await page(0)), ...(await page(1000))].map((row) => fromTable(model, row));
+			await expectExported({ type: "BigQuery", config: config({ table_id }) }, model, read, 2);
+		});
 	});
 
 	test("a test leaves nothing, whether the table exists or not", async () => {
