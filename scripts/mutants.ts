@@ -43,10 +43,13 @@ const FOLDERS: Record<string, [own: string[], others: string[]]> = {
 		],
 	],
 	auth: [
-		["addresses", "authenticate", "key_cache", "ranges", "secrets", "usage"]
+		["addresses", "authenticate", "cookie", "key", "private_key", "ranges", "secrets", "usage"]
 			.map((name) => `test/auth/${name}`)
 			.concat("test/accounts/personal_api_keys/"),
-		["test/app.test.ts", "test/accounts/service_accounts/", "test/accounts/two_factor/", SECURITY],
+		[
+			...["test/app.test.ts", "test/accounts/service_accounts/", "test/accounts/two_factor/"],
+			...["test/accounts/oauth/", SECURITY],
+		],
 	],
 	"accounts/invites": [
 		["test/accounts/invites/"],
