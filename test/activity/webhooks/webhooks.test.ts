@@ -5,6 +5,7 @@ import { describe, expect, test, vi } from "vitest";
 import { verifyWebhook } from "../../../packages/client/src/index.ts";
 import { deliver } from "../../../src/activity/webhooks/deliver.ts";
 import { unseal } from "../../../src/auth/secrets.ts";
+import { now } from "../../../src/db/now.ts";
 import { activityLog } from "../../../src/db/schema/activity_log.ts";
 import { webhooks } from "../../../src/db/schema/webhooks.ts";
 import { entries, insertLog, RETOTAL } from "../../support/activity.ts";
@@ -382,6 +383,21 @@ describe("a replay since a time", () => {
 			"webhook.replayed",
 		]);
 	});
+});
+
+test("a new description doesn't end the wait for an endpoint that fails, as another URL does", async () => {
+	const home = await world();
+	const one = await hook(home, "", { enabled: false });
+	const waits = { attempts: 3, failing_since: now(), next_attempt_at: "2999-01-01T00:00:00.000Z" };
+	await db
+		.update(webhooks)
+		.set({ enabled: true, ...waits })
+		.where(eq(webhooks.id, one.id));
+	await one.patch({ description: "Ours" });
+	expect(await one.row()).toMatchObject(waits);
+	await one.patch({ description: "Ours", url: `${env.RECEIVER_URL}/status/500` });
+	expect(await one.row()).toMatchObject({ attempts: 0, failing_since: null });
+	await one.patch({ enabled: false });
 });
 
 test("what happens while a webhook is disabled arrives in order when it is enabled", async () => {
