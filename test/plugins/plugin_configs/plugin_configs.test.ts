@@ -2,8 +2,10 @@ import { env } from "cloudflare:workers";
 import { eq, sql } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
 import { MASK } from "../../../src/auth/secrets.ts";
+import { organizationId } from "../../../src/db/organization_ids.ts";
 import { organizations } from "../../../src/db/schema/organizations.ts";
 import { pluginConfigs, pluginLogs } from "../../../src/db/schema/plugin_configs.ts";
+import { projects } from "../../../src/db/schema/projects.ts";
 import { configCipher } from "../../../src/plugins/plugins/config.ts";
 import { wrong } from "../../support/errors.ts";
 import { eventually } from "../../support/time.ts";
@@ -267,6 +269,26 @@ test("an organization without access has no configs", async () => {
 	expect((await at("GET")).body.count).toBe(0);
 	for (const [method, body] of [["GET"], ["PATCH", { name: "x" }], ["DELETE"]] as const)
 		expect((await at(method, path, body)).status).toBe(404);
+});
+
+test("a config is not found on the path of another project of its organization", async () => {
+	const { ask, at, make, id } = await home();
+	const created = await make();
+	const [second] = await db
+		.insert(projects)
+		.values({ organization_id: organizationId(id), name: "Second" })
+		.returning();
+	const other = `/api/projects/${second?.id}/plugin_configs`;
+	expect(await ask("GET", other)).toMatchObject({ status: 200, body: { count: 0, results: [] } });
+	for (const [method, below, body] of [
+		["GET", ""],
+		["PATCH", "", { name: "x" }],
+		["DELETE", ""],
+		["POST", "/job", { job: { type: "go" } }],
+		["GET", "/logs"],
+	] as const)
+		expect((await ask(method, `${other}/${created.id}${below}`, { body })).status).toBe(404);
+	expect((await at("GET", `/${created.id}`)).body).toEqual(created);
 });
 
 test("the list is sorted by order, which rearrange changes for enabled configs", async () => {

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
-import { update } from "../../../src/plugins/plugin_configs/shape.ts";
+import { parseUnrounded } from "../../../src/lib/lossless_json.ts";
+import { job, update } from "../../../src/plugins/plugin_configs/shape.ts";
 
 test.each([
 	"9007199254740993",
@@ -8,10 +9,12 @@ test.each([
 	"1e400",
 	"1e-400",
 	`1.${"0".repeat(400)}`,
-])("a config with the number %s, which a double would change, is rejected", (number) => {
+])("a config or payload with the number %s, which a double would change, is rejected", (number) => {
 	const config = `{"url": "9007199254740993", "ids": [${number}]}`;
 	const { error } = update.safeParse({ config });
 	expect(error?.issues).toMatchObject([{ path: ["config", "ids"] }]);
+	const body = parseUnrounded(`{"job": {"type": "x", "payload": {"id": ${number}}}}`);
+	expect(job.safeParse(body).error?.issues).toMatchObject([{ path: ["job", "payload", "id"] }]);
 });
 
 test("a config keeps the value of all other numbers", () => {
