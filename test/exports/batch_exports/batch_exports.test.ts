@@ -276,6 +276,11 @@ describe("secrets", () => {
 });
 
 describe("changing", () => {
+	test("PATCH {} changes nothing, not even last_updated_at", async () => {
+		const { here, made, path } = await exporting();
+		expect((await here("PATCH", path, { body: {} })).body).toEqual(made);
+	});
+
 	test("null removes a key of the config", async () => {
 		const { here, path } = await exporting({
 			destination: {
@@ -430,10 +435,21 @@ describe("changing", () => {
 		expect((await here("DELETE", path)).status).toBe(204);
 		for (const [method, below] of [
 			["GET", ""],
+			["PATCH", ""],
+			["DELETE", ""],
+			["POST", "/pause"],
 			["POST", "/unpause"],
+			["POST", "/backfill"],
+			["POST", "/test"],
+			["GET", "/logs"],
 			["GET", "/runs"],
+			["GET", "/backfills"],
 		] as const)
-			expect((await here(method, `${path}${below}`)).status).toBe(404);
+			expect([method, below, (await here(method, `${path}${below}`)).status]).toEqual([
+				method,
+				below,
+				404,
+			]);
 		expect((await here("GET", "/batch_exports")).body.count).toBe(0);
 		const of = eq(batchExportRuns.batch_export_id, rowOf(made.id));
 		for (const { status } of await db.select().from(batchExportRuns).where(of))
@@ -536,6 +552,38 @@ describe("who sees what", () => {
 		await db.update(projects).set({ access_control: true }).where(eq(projects.id, project));
 		expect((await asMember(path)).status).toBe(404);
 		expect((await asMember("/batch_exports")).body.results).toEqual([]);
+	});
+
+	test("an export is not found on the path of another project", async () => {
+		const { ask, id, here, made, path } = await exporting();
+		const [second] = await db
+			.insert(projects)
+			.values({ organization_id: organizationId(id), name: "Second" })
+			.returning();
+		const other = `/api/projects/${second?.id}/batch_exports`;
+		expect(await ask("GET", other)).toMatchObject({ status: 200, body: { count: 0, results: [] } });
+		for (const [method, below, body] of [
+			["GET", ""],
+			["PATCH", "", { name: "x" }],
+			["DELETE", ""],
+			["POST", "/pause"],
+			["GET", "/runs"],
+		] as const)
+			expect((await ask(method, `${other}/${made.id}${below}`, { body })).status).toBe(404);
+		expect((await here("GET", path)).body).toEqual(made);
+	});
+
+	test("any member may create, change and delete an export", async () => {
+		const { id } = await world();
+		const { key } = await join(id, 1);
+		const asMember = (method: string, below: string, body?: object) =>
+			call(method, `/api/organizations/${id}/batch_exports${below}`, { key, body });
+		const made = await asMember("POST", "", HOURLY);
+		expect(made.status).toBe(201);
+		const below = `/${made.body.id}`;
+		expect((await asMember("PATCH", below, { name: "x" })).status).toBe(200);
+		expect((await asMember("POST", `${below}/pause`)).status).toBe(200);
+		expect((await asMember("DELETE", below)).status).toBe(204);
 	});
 });
 
@@ -1326,7 +1374,7 @@ describe("the log", () => {
 });
 
 describe("the cost of reading", () => {
-	test("a page of a log of 400 entries reads as many rows as one of 50", async () => {
+	test("a page of a log of 400 entries reads as many rows as one of 100", async () => {
 		const read = async (n: number) => {
 			const { here, path, made } = await exporting();
 			await times(n, () => logOfExport(made.id, {}));
