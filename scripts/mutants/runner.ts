@@ -12,7 +12,7 @@ import { Task } from "./messages.ts";
  */
 const TEST_TIMEOUT_MS = 180_000;
 const HANG_MS = 60_000;
-const LOCAL_HANG_MS = 30_000;
+const LOCAL_HANG_MS = 60_000;
 
 const root = realpathSync(`${import.meta.dirname}/../..`);
 

@@ -1,7 +1,7 @@
 import { env } from "cloudflare:workers";
 import { eq } from "drizzle-orm";
 import { expect, test } from "vitest";
-import { isSealed, seal, unseal } from "../../src/auth/secrets.ts";
+import { isSealed, redactor, seal, unseal } from "../../src/auth/secrets.ts";
 import { batchExports } from "../../src/db/schema/batch_exports.ts";
 import { plugins } from "../../src/db/schema/plugins.ts";
 import { TOKEN } from "../support/registry.ts";
@@ -77,4 +77,10 @@ test("a plugin's token that is copied into another plugin can't be unsealed", as
 		}),
 	);
 	await expect(upgrade()).rejects.toThrow("500");
+});
+
+test("secrets of four characters and more are hidden in texts, plain and escaped for JSON", () => {
+	const redact = redactor(["abcd", "xyz", '"quoted"', "abcdef"]);
+	expect(redact("abcd xyz abcdef")).toBe("*** xyz ***");
+	expect(redact('{"a":"\\"quoted\\""} "quoted"')).toBe('{"a":"***"} ***');
 });

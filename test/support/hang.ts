@@ -13,4 +13,4 @@ export const TEST_TIMEOUT_MS = 600_000;
 export const HANG_MS = 240_000;
 
 /** For a wait for something in this process. */
-export const LOCAL_HANG_MS = 30_000;
+export const LOCAL_HANG_MS = 120_000;
