@@ -83,10 +83,11 @@ test("a key that has used up its requests gets a 429 that says what is left and 
 	expect((await call("GET", "/api/users/@me", { key: other.key })).status).toBe(200);
 });
 
-test("480 requests and 60 failures a minute are allowed", async () => {
+test("480 requests, 60 failures and 10 sign-ins a minute are allowed", async () => {
 	await eventually(async () => {
 		expect(await exhaust(env.REQUESTS, v7())).toBe(480);
 		expect(await exhaust(env.AUTH_FAILURES, v7())).toBe(60);
+		expect(await exhaust(env.SIGN_INS, v7())).toBe(10);
 	});
 });
 

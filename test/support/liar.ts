@@ -8,7 +8,7 @@ export type Lie = {
 	/** The claims of the ID token; missing: there is none. */
 	claims?: Record<string, unknown>;
 	/** How the ID token is signed: by default, with the key that the provider publishes. */
-	signature?: "another key" | "none" | "the client's secret" | "another type of key";
+	signature?: "another key" | "none" | "the client's secret";
 	/** The response to the token request, instead of tokens. */
 	error?: { status: number; body: unknown };
 	/** The response of userinfo. */

@@ -196,6 +196,16 @@ test("members read domains, admins change them, and those of others are not foun
 	expect(added.status).toBe(403);
 });
 
+test("the list is ordered by name", async () => {
+	const { here, id } = await world();
+	for (const part of ["b", "c", "a"])
+		await insertDomain(id, { domain: `${part}.${id}.example.com` });
+	const { body } = await here("GET", "/domains");
+	expect(body.results.map(({ domain }: { domain: string }) => domain)).toEqual(
+		["a", "b", "c"].map((part) => `${part}.${id}.example.com`),
+	);
+});
+
 describe("PATCH", () => {
 	/** A domain, and functions that change it and read it. */
 	async function home(row: Partial<typeof domains.$inferInsert> = {}) {

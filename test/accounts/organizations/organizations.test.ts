@@ -96,6 +96,17 @@ test("a rename keeps the slug, and PATCH {} changes nothing, not even updated_at
 	expect(after.updated_at > before.updated_at).toBe(true);
 });
 
+test("the list has the caller's own organizations, newest first; an empty list is a page, too", async () => {
+	const { key } = await person();
+	const empty = { count: 0, next: null, previous: null, results: [] };
+	expect((await call("GET", "/api/organizations", { key })).body).toEqual(empty);
+	const ids: string[] = [];
+	for (const name of ["1", "2", "3"])
+		ids.unshift((await call("POST", "/api/organizations", { key, body: { name } })).body.id);
+	const { body } = await call("GET", "/api/organizations", { key });
+	expect(body.results.map(({ id }: { id: string }) => id)).toEqual(ids);
+});
+
 test("a member reads, an admin changes, an owner deletes", async () => {
 	const { id } = await world();
 	const path = `/api/organizations/${id}`;

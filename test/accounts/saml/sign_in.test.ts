@@ -248,6 +248,15 @@ describe("a response", () => {
 		expect(again.headers.get("location")).toBe(problem("not_configured"));
 	});
 
+	test.each([
+		["is missing", "x=1"],
+		["isn't Base64", "SAMLResponse=<>"],
+	])("that %s is rejected", async (_, raw) => {
+		const { id } = await connected();
+		const { status, headers } = await call("POST", `/sso/saml/${id}/acs`, { raw });
+		expect([status, headers.get("location")]).toEqual([303, problem("invalid_response")]);
+	});
+
 	test("of 10 MB is rejected before it is read", async () => {
 		const home = await connected();
 		expect(await post(home, "x".repeat(10_000_000))).toMatchObject({

@@ -2,7 +2,7 @@ import { eq } from "drizzle-orm";
 import { beforeEach, describe, expect, test, vi } from "vitest";
 import { activityLog } from "../../../src/db/schema/activity_log.ts";
 import { members } from "../../../src/db/schema/members.ts";
-import { recoveryCodes } from "../../../src/db/schema/two_factor.ts";
+import { recoveryCodes, twoFactors } from "../../../src/db/schema/two_factor.ts";
 import { users } from "../../../src/db/schema/users.ts";
 import { stopClock } from "../../support/time.ts";
 import { codeOf, wrongCode } from "../../support/totp.ts";
@@ -14,6 +14,7 @@ import {
 	expired,
 	keysOf,
 	linkFor,
+	linksOf,
 	rejected,
 	setUp,
 	verify,
@@ -133,6 +134,15 @@ describe("somebody with a second factor", () => {
 		expect((await complete({ token: next, code: other })).status).toBe(200);
 		const left = await db.select().from(recoveryCodes).where(eq(recoveryCodes.user_id, user.id));
 		expect(left).toHaveLength(8);
+	});
+
+	test("signs in without a code once it is disabled, which counts from then on", async () => {
+		const user = await withFactor();
+		const token = await linkFor(user);
+		const path = "/api/users/@me/two_factor/disable";
+		const body = { code: await codeOf(user.secret) };
+		expect((await call("POST", path, { key: user.key, body })).status).toBe(200);
+		expect((await complete({ token })).status).toBe(200);
 	});
 
 	test("that was enabled while signing in is asked for a code", async () => {
@@ -257,6 +267,19 @@ describe("a member of an organization with enforce_2fa", () => {
 		expect(await complete({ token, code: await codeOf(secret) })).toMatchObject(expired);
 		expect(await setUp({ token })).toMatchObject(expired);
 	});
+
+	test("gets one set of recovery codes if parallel requests confirm", async () => {
+		const { member } = await strict();
+		const token = await linkFor(member);
+		const { secret } = (await setUp({ token })).body;
+		const code = await codeOf(secret);
+		const responses = await Promise.all(Array.from({ length: 5 }, () => complete({ token, code })));
+		const signedIn = responses.filter(isSignedIn);
+		expect(signedIn).toHaveLength(1);
+		const [recovery] = signedIn[0]?.body.recovery_codes ?? [];
+		const next = { token: await linkFor(member), code: recovery };
+		expect((await complete(next)).status).toBe(200);
+	});
 });
 
 test("an unknown token sets up nothing", async () => {
@@ -268,4 +291,18 @@ test("a user whose second factor was recorded elsewhere has to set one up here",
 	await enforce(home, false);
 	await db.update(users).set({ is_2fa_enabled: true }).where(eq(users.id, member.id));
 	expect(await complete({ token: await linkFor(member) })).toMatchObject(setupRequired);
+});
+
+test("wrong codes count as guesses with the link and the user, right ones don't", async () => {
+	const user = await withFactor();
+	const token = await linkFor(user);
+	const guesses = async () => {
+		const [row] = await db.select().from(twoFactors).where(eq(twoFactors.user_id, user.id));
+		return row?.attempts;
+	};
+	await complete({ token, code: await wrongCode(user.secret) });
+	expect(await linksOf(user)).toMatchObject([{ attempts: 1, key_id: null }]);
+	expect(await guesses()).toBe(1);
+	expect((await complete({ token, code: await codeOf(user.secret) })).status).toBe(200);
+	expect(await guesses()).toBe(1);
 });

@@ -152,16 +152,24 @@ describe("userinfo", () => {
 });
 
 describe("a discovery", () => {
+	const urlAt = (discovery: object) => {
+		const pending = { nonce: NONCE, verifier: "x" };
+		const request = { redirect_uri: REDIRECT_URI, state: STATE, email: undefined, pending };
+		return authorizationUrl(options, connectionTo(saying({ discovery })), request);
+	};
+
+	test("that is valid leads to its authorization_endpoint", async () => {
+		const authorization_endpoint = "https://liar.test/own/authorize";
+		expect(`${await urlAt({ authorization_endpoint })}`).toContain(`${authorization_endpoint}?`);
+	});
+
 	test.each<[string, unknown]>([
 		["authorization_endpoint", "javascript:alert(1)"],
 		["authorization_endpoint", 5],
 		["issuer", null],
 		["issuer", "x"],
 	])("with the %s %j leads nowhere", async (name, value) => {
-		const connection = connectionTo(saying({ discovery: { [name]: value } }));
-		const pending = { nonce: NONCE, verifier: "x" };
-		const request = { redirect_uri: REDIRECT_URI, state: STATE, email: undefined, pending };
-		await expect(authorizationUrl(options, connection, request)).rejects.toMatchObject({
+		await expect(urlAt({ [name]: value })).rejects.toMatchObject({
 			code: expect.stringMatching(/^(provider_unavailable|invalid_response)$/),
 		});
 	});

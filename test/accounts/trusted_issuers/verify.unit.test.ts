@@ -39,6 +39,11 @@ test.each<[string, () => string | Promise<string>, string]>([
 	["without an issuer", () => sign({ iss: undefined }), "another issuer"],
 	["of a stranger who claims to be it", () => signToken(stranger, { iss: ISSUER }), "(kid)"],
 	[
+		"of a stranger who also names its key",
+		() => signToken({ ...stranger, kid: pair.kid }, { iss: ISSUER, environment: "production" }),
+		"invalid signature",
+	],
+	[
 		"for another audience",
 		() => sign({ aud: "https://other.example" }),
 		'audience: aud is "https://other.example"',
