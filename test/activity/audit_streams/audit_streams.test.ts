@@ -4,8 +4,9 @@ import { describe, expect, test } from "vitest";
 import { activityLog } from "../../../src/db/schema/activity_log.ts";
 import { auditStreams } from "../../../src/db/schema/audit_streams.ts";
 import { KEYS } from "../../support/bucket.ts";
+import { forbidden } from "../../support/errors.ts";
 import { listR2, listS3 } from "../../support/exporting.ts";
-import { call, db, keyFor, racing, world } from "../../support/world.ts";
+import { call, db, join, keyFor, racing, world } from "../../support/world.ts";
 
 const R2 = { type: "R2", config: { prefix: "audit" } };
 
@@ -147,6 +148,43 @@ test("the rules of a config also hold for a change", async () => {
 		expect(
 			await home.here("PATCH", `/audit_streams/${id}`, { body: { destination } }),
 		).toMatchObject({ status: 400, body: { attr } });
+});
+
+/** The routes below a stream's path. */
+const ROUTES = [
+	["GET", ""],
+	["PATCH", ""],
+	["DELETE", ""],
+	["POST", "/test"],
+] as const;
+
+test("a stream of another organization is not found", async () => {
+	const [home, stranger] = [await world(), await world()];
+	const { body: stream } = await create(home);
+	const at = `/audit_streams/${stream.id}`;
+	for (const [method, below] of ROUTES)
+		expect([method, below, await stranger.here(method, at + below)]).toMatchObject([
+			method,
+			below,
+			{ status: 404 },
+		]);
+	expect((await stranger.here("GET", "/audit_streams")).body.count).toBe(0);
+	expect((await home.here("GET", at)).body).toEqual(stream);
+});
+
+test("a member who isn't an admin reaches no route of streams, and an admin does", async () => {
+	const home = await world();
+	const { id } = (await create(home)).body;
+	const [member, admin] = [await join(home.id, 1), await join(home.id, 8)];
+	const path = `/api/organizations/${home.id}/audit_streams`;
+	const below = ROUTES.map(([method, rest]) => [method, `/${id}${rest}`] as const);
+	for (const [method, at] of [["GET", ""], ["POST", ""], ...below] as const)
+		expect([method, at, await call(method, path + at, { key: member.key })]).toMatchObject([
+			method,
+			at,
+			forbidden("Your organization access level is insufficient."),
+		]);
+	expect((await call("GET", path, { key: admin.key })).body.count).toBe(1);
 });
 
 test("a change of the bucket that races with another is not lost, and doesn't undo the other", async () => {

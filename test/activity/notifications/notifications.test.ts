@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { organizationId } from "../../../src/db/organization_ids.ts";
 import { members } from "../../../src/db/schema/members.ts";
 import { users } from "../../../src/db/schema/users.ts";
-import { wrong } from "../../support/errors.ts";
+import { forbidden, wrong } from "../../support/errors.ts";
 import { call, db, join, person, racing, world } from "../../support/world.ts";
 
 const DEFAULTS = [
@@ -76,6 +76,15 @@ test("a PATCH that changes nothing writes no entry", async () => {
 			subscriptions: DEFAULTS,
 		});
 	expect((await here("GET", "/activity_log")).body.count).toBe(0);
+});
+
+test("a member who isn't an admin can't change them", async () => {
+	const { id } = await world();
+	const { key } = await join(id, 1);
+	const path = `/api/organizations/${id}/notifications`;
+	expect(await call("PATCH", path, { key, body: 7 })).toMatchObject(
+		forbidden("Your organization access level is insufficient."),
+	);
 });
 
 describe("a change is rejected if", () => {
@@ -164,4 +173,20 @@ test("two changes of different types that race both hold", async () => {
 			one.type === "domain.unverified" ? { ...one, recipients: [] } : one,
 		),
 	);
+});
+
+test("If-Match rejects a change of notifications that somebody else has changed", async () => {
+	const { here } = await world();
+	const tag = async () => (await here("GET", "/notifications")).headers.get("etag") ?? "";
+	const change = (tag: string, more: object = {}) =>
+		here("PATCH", "/notifications", {
+			...body("key.expiring", []),
+			headers: { "if-match": tag },
+			...more,
+		});
+	const other = () => here("PATCH", "/notifications", body("domain.unverified", []));
+	const old = await tag();
+	expect((await change(old, { env: racing(other) })).status).toBe(412);
+	expect((await change(old)).status).toBe(412);
+	expect((await change(await tag())).status).toBe(200);
 });

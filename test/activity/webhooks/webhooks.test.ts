@@ -9,9 +9,10 @@ import { now } from "../../../src/db/now.ts";
 import { activityLog } from "../../../src/db/schema/activity_log.ts";
 import { webhooks } from "../../../src/db/schema/webhooks.ts";
 import { entries, insertLog, RETOTAL } from "../../support/activity.ts";
+import { forbidden } from "../../support/errors.ts";
 import { stopClock, withoutPatience } from "../../support/time.ts";
 import { change, hook, lossy } from "../../support/webhooks.ts";
-import { cost, db, world } from "../../support/world.ts";
+import { call, cost, db, join, world } from "../../support/world.ts";
 
 const URL = "https://192.0.2.1/hook";
 
@@ -121,6 +122,48 @@ test.each([
 	const { body } = await home.here("POST", "/webhooks", { body: QUIET });
 	const patch = await home.here("PATCH", `/webhooks/${body.id}`, { body: { url }, env: strict });
 	expect(patch).toMatchObject(rejected);
+});
+
+/** The routes below a webhook's path, and their bodies. */
+const ROUTES: [method: string, below: string, body?: object][] = [
+	["GET", ""],
+	["PATCH", "", {}],
+	["DELETE", ""],
+	["POST", "/test"],
+	["POST", "/roll"],
+	["POST", "/replay", { since: "2026-01-01" }],
+	["GET", "/deliveries"],
+	["POST", `/deliveries/${v7()}/replay`],
+];
+
+test("a webhook of another organization and its deliveries are not found", async () => {
+	const [home, stranger] = [await world(), await world()];
+	const one = await hook(home, "", { enabled: false });
+	const { body: delivery } = await home.here("POST", `${one.at}/test`);
+	for (const [method, below, body] of [
+		...ROUTES,
+		["POST", `/deliveries/${delivery.id}/replay`] as const,
+	]) {
+		const { status } = await stranger.here(method, `/webhooks/${one.id}${below}`, { body });
+		expect([method, below, status]).toEqual([method, below, 404]);
+	}
+	expect((await stranger.here("GET", "/webhooks")).body.count).toBe(0);
+	expect(await one.read()).toMatchObject({ enabled: false, last_delivery: delivery });
+});
+
+test("a member who isn't an admin reaches no route of webhooks, and an admin does", async () => {
+	const home = await world();
+	const one = await hook(home, "", { enabled: false });
+	const [member, admin] = [await join(home.id, 1), await join(home.id, 8)];
+	const path = `/api/organizations/${home.id}/webhooks`;
+	const below = ROUTES.map(([method, rest, body]) => [method, `/${one.id}${rest}`, body] as const);
+	for (const [method, at, body] of [["GET", ""], ["POST", "", QUIET], ...below] as const)
+		expect([method, at, await call(method, path + at, { key: member.key, body })]).toMatchObject([
+			method,
+			at,
+			forbidden("Your organization access level is insufficient."),
+		]);
+	expect((await call("GET", path, { key: admin.key })).body.count).toBe(1);
 });
 
 test("a delivery of another webhook is not found", async () => {
