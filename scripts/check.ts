@@ -119,10 +119,11 @@ async function buildBundle() {
 	];
 }
 
-const lint = command("lint and format", "biome", "ci");
+// The other checks read the files that these write.
 await check("generated files", generate);
+await check("client", buildClient);
 await Promise.all([
-	lint,
+	command("lint and format", "biome", "ci"),
 	// The results of unchanged files are kept.
 	command("types", "tsc", "-p", ".", "--incremental", "--tsBuildInfoFile", TYPES),
 	command("types of the console", "tsc", "-p", "packages/console"),
@@ -133,5 +134,4 @@ await Promise.all([
 	search("new regular expressions", () => findBacktracking(changedFiles(), textBefore)),
 	check("documentation and console", buildPages),
 	check("bundle", buildBundle),
-	check("client", buildClient),
 ]);
