@@ -48,6 +48,21 @@ describe("CSV", () => {
 	});
 });
 
+test.each([
+	["CSV", "read_csv(PATH, header = true, columns = {id: 'INTEGER', n: 'BIGINT'})"],
+	["Parquet", "read_parquet(PATH)"],
+])("%s holds every integer of 64 bits, and null", async (file_format, reader) => {
+	const columns: Column[] = [
+		{ name: "id", kind: "integer" },
+		{ name: "n", kind: "integer" },
+	];
+	const numbers = [-(2n ** 63n), -(2n ** 53n) - 1n, -1, null, 7, 2n ** 53n + 1n, 2n ** 63n - 1n];
+	const rows = numbers.map((n, id): Row => [id, n]);
+	const { file } = await written({ file_format }, columns, rows);
+	const found = await duckdb(file, `select n::varchar as n from ${reader} order by id`);
+	expect(found).toEqual(numbers.map((n) => ({ n: n === null ? null : String(n) })));
+});
+
 describe("zstd", () => {
 	const columns: Column[] = [
 		{ name: "id", kind: "integer" },
