@@ -24,7 +24,7 @@ import { outbox } from "../../support/mail.ts";
 import { systemEvents } from "../../support/system_events.ts";
 import { eventually, stopClock, withoutPatience } from "../../support/time.ts";
 import { addBackfills, addRuns, db, join, rowIdOf, rowOf, world } from "../../support/world.ts";
-import { ask, config as POSTGRES, quoted } from "./destinations/postgres_tables.ts";
+import { ask, config as POSTGRES, quoted, withTable } from "./destinations/postgres_tables.ts";
 import {
 	atPart,
 	carried,
@@ -155,6 +155,34 @@ describe("the exported rows equal the ingested events", () => {
 					})),
 				),
 			).toBe(await checksum(expected));
+		},
+	);
+
+	test.skipIf(noPostgres)(
+		`with null for a value that a database column can't hold, which the run and its log count${noPostgres}`,
+		async () => {
+			const { more, table } = await withTable("team_id bigint, n smallint");
+			const home = await exporting({ type: "Postgres", config: { ...POSTGRES, ...more } }, 0, {
+				xql_query: "SELECT toInt(properties.n) AS n FROM events",
+			});
+			await home.ask("POST", `/api/projects/${home.project}/events`, {
+				body: [7, 32_768, -32_769].map((n) => ({
+					event: "e",
+					distinct_id: "d",
+					timestamp: HOUR.start_at,
+					properties: { n },
+				})),
+			});
+			const { id } = await home.backfill();
+			const [run] = await db.select().from(batchExportRuns).where(eq(batchExportRuns.id, id));
+			expect(run).toMatchObject({ status: "Completed", records_completed: 3, unfit_values: 2 });
+			const { body } = await home.here("GET", `${home.path}/logs?search=null`);
+			const words = "Written as null, because the column can't hold them: 2 values";
+			const messages = body.results.map(({ message }: { message: string }) => message).join("\n");
+			expect(messages).toContain(`. ${words}.`);
+			expect(messages).toContain(`${words} in n (2).`);
+			const stored = await ask(`select n from ${table} order by n`);
+			expect(stored).toEqual([{ n: 7 }, { n: null }, { n: null }]);
 		},
 	);
 
@@ -488,13 +516,18 @@ describe("a destination that", () => {
 
 	test("fails at each try is tried five times", async () => {
 		const why = 'answered 500: "Oops".';
-		const { backfill, here, path: at, id } = await exporting(HTTP("/status/500"), 3);
+		const { backfill, here, path: at, id, project } = await exporting(HTTP("/status/500"), 3);
 		const run = await backfill();
+		expect(run.backfill_id).toEqual(expect.any(String));
 		expect(await systemEvents(id)).toMatchObject([
 			{
 				type: "batch_export_run.failed",
 				item_id: run.id,
+				project_id: project,
 				trigger: {
+					backfill_id: run.backfill_id,
+					data_interval_start: HOUR.start_at,
+					data_interval_end: HOUR.end_at,
 					status: "FailedRetryable",
 					error: expect.stringContaining(why),
 					next_step: "Retry the run when the destination works again.",
