@@ -78,6 +78,14 @@ describe("an archive", () => {
 			"The archive unpacks to more than 16 MiB.",
 		],
 		[
+			"two files of 9 MiB each",
+			[
+				["a.txt", new Uint8Array(9 * MIB)],
+				["b.txt", new Uint8Array(9 * MIB)],
+			],
+			"The archive unpacks to more than 16 MiB.",
+		],
+		[
 			"two plugin.json at the same level",
 			[
 				["a/plugin.json", "{}"],

@@ -68,6 +68,26 @@ test("if the shared isolate ends, another one compiles the files", async () => {
 	log.mockRestore();
 });
 
+test.each([
+	["a file that overflows the parser's stack", "(".repeat(100_000)],
+	["a file that the parser would try in too many ways", `export const x = ${"<T>(".repeat(40)}`],
+])("%s gets an error, and the capabilities stay", async (_, source) => {
+	const { write } = await plugin();
+	const { body: before } = await write({ "index.js": MAIN });
+	const load = vi.fn<WorkerLoader["load"]>();
+	const get: WorkerLoader["get"] = (name, getCode) => env.LOADER.get(name, getCode);
+	const response = await write({ "index.ts": source }, { LOADER: loader({ get, load }) });
+	expect(response).toMatchObject({
+		status: 200,
+		body: {
+			errors: { "index.ts": "The source is nested too deeply." },
+			capabilities: before.capabilities,
+		},
+	});
+	// The shared isolate didn't end.
+	expect(load).not.toHaveBeenCalled();
+});
+
 /** A compiler that never answers. */
 const hanging = (): WorkerStub =>
 	Object.assign(Object.create(null), {

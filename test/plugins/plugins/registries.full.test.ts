@@ -8,14 +8,16 @@ import { world } from "../../support/world.ts";
 const NPM_REGISTRY_URL = env.PUBLISHED_NPM_REGISTRY_URL;
 const npm = (name: string) => `https://www.npmjs.com/package/@posthog/${name}`;
 const published = { ...env, NPM_REGISTRY_URL };
-const isReachable =
-	NPM_REGISTRY_URL !== "" &&
-	(await latest(published, npm("geoip-plugin")).then(
-		() => true,
-		() => false,
-	));
+/** Why the tests are skipped, for their name; "" if they run. */
+const skipped =
+	NPM_REGISTRY_URL === ""
+		? " (skipped: no npm registry is configured)"
+		: await latest(published, npm("geoip-plugin")).then(
+				() => "",
+				() => " (skipped: the npm registry can't be reached)",
+			);
 
-describe.skipIf(!isReachable)("a package of the npm registry", () => {
+describe.skipIf(skipped)(`a package of the npm registry${skipped}`, () => {
 	test.each([
 		["geoip", "GeoIP", { methods: ["processEvent"] }],
 		["property-filter", "Property Filter", { methods: ["setupPlugin", "processEvent"] }],

@@ -42,6 +42,7 @@ test.each([
 	[npm("moved"), "1.1.0", "1.1.0", "new-1.1.0.tgz"],
 	[github("hello"), HEAD, HEAD, HEAD],
 	[github("hello/tree/v1/x"), RELEASE, RELEASE, RELEASE],
+	[github("hello/releases/tag/v1%2Fx"), RELEASE, RELEASE, RELEASE],
 	[github(`hello/commit/${RELEASE}`), RELEASE, RELEASE, RELEASE],
 	[gitlab("hello"), HEAD, HEAD, HEAD],
 	[gitlab("hello/-/tree/v1"), RELEASE, RELEASE, RELEASE],

@@ -18,6 +18,10 @@ test.each([
 		"https://github.com/u/hello/tree/v1",
 		["https://github.com/u/hello/commit/v1", "https://github.com/u/hello/releases/tag/v1/"],
 	],
+	[
+		"https://github.com/u/hello/tree/v1%2Fx",
+		["https://github.com/u/hello/releases/tag/v1%2Fx", "https://github.com/u/hello/commit/v1%2Fx"],
+	],
 	["https://gitlab.com/g/sub/hello", ["http://www.gitlab.com/g/sub/hello.git/"]],
 	[
 		"https://gitlab.com/g/hello/-/tree/v1",

@@ -143,6 +143,7 @@ describe.each(AT)("%s, whose server", (type, configAt) => {
 	test.each([
 		["responds with 500", `${env.RECEIVER_URL}/status/500`, / answered 500[.:]/],
 		["responds with 503", `${env.RECEIVER_URL}/status/503`, / answered 503[.:]/],
+		["responds with 408", `${env.RECEIVER_URL}/status/408`, / answered 408[.:]/],
 		["responds with 429", `${env.RECEIVER_URL}/status/429`, / answered 429[.:]/],
 		["says nothing", `${env.RECEIVER_URL}/hang`, /did not answer within 0\.1 seconds/],
 		["isn't there", "http://127.0.0.1:1", /^Nothing answers at 127\.0\.0\.1:1: /],
