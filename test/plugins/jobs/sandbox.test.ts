@@ -1,6 +1,6 @@
 import { env } from "cloudflare:workers";
 import { v7 } from "uuid";
-import { beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test, vi } from "vitest";
 import type { Run } from "../../../src/plugins/jobs/sandbox.ts";
 import { stopClock, withoutPatience } from "../../support/time.ts";
 import { go, runPlugin } from "./run_plugin.ts";
@@ -337,6 +337,27 @@ describe("a failure is reported", () => {
 		const { lines, error } = await withoutPatience(run, waiting);
 		expect(error).toBe("The run was stopped: it took longer than 10 s.");
 		expect(lines).toEqual(["CONSOLE LOG waiting", `SYSTEM ERROR ${error}`]);
+	});
+
+	test("a run ends at its time limit while its storage calls hang, and none starts after it", async () => {
+		const full = Promise.withResolvers<void>();
+		const released = Promise.withResolvers<null>();
+		const get = vi.fn(() => {
+			if (get.mock.calls.length === 50) full.resolve();
+			return released.promise;
+		});
+		const storage = { get, set: async () => true, del: async () => {} };
+		const source = go(
+			'await Promise.all(Array.from({ length: 800 }, (_, i) => meta.storage.get("k" + i)));',
+		);
+		const { error } = await withoutPatience(() => runPlugin(source, { storage }), full.promise);
+		expect(error).toBe("The run was stopped: it took longer than 10 s.");
+		released.resolve(null);
+		expect(await runPlugin(go("console.log('next')"))).toMatchObject({
+			lines: ["CONSOLE LOG next"],
+			error: null,
+		});
+		expect(get).toHaveBeenCalledTimes(50);
 	});
 
 	test("nothing is stored or logged after a run is over", async () => {
