@@ -5,6 +5,7 @@ import { eq } from "drizzle-orm";
 import { v7 } from "uuid";
 import { beforeAll, describe, expect, test, vi } from "vitest";
 import { organizationId } from "../../../src/db/organization_ids.ts";
+import { batchExportRuns } from "../../../src/db/schema/batch_exports.ts";
 import { events } from "../../../src/db/schema/events.ts";
 import { projects } from "../../../src/db/schema/projects.ts";
 import { runDueExports as tick } from "../../../src/exports/engine/schedule.ts";
@@ -16,7 +17,7 @@ import { fill } from "../../support/events.ts";
 import { askS3, listR2 } from "../../support/exporting.ts";
 import type { Fault } from "../../support/faults.ts";
 import { eventually } from "../../support/time.ts";
-import { db, world } from "../../support/world.ts";
+import { db, LEASED, world } from "../../support/world.ts";
 import {
 	carried,
 	checksum,
@@ -38,7 +39,7 @@ import {
 	withoutWaits,
 } from "./running.ts";
 
-withoutWaits();
+const workflows = withoutWaits();
 beforeAll(azure.createContainer);
 
 const GCS = (prefix: string) => ({
@@ -147,6 +148,26 @@ describe("the exported rows equal the ingested events", () => {
 	});
 });
 
+test("other requests get responses all the time while a backfill of 60 windows runs", async () => {
+	const { here, path, ended } = await exporting({ type: "NoOp", config: {} }, 0);
+	const instances = (await workflows()).length;
+	const body = { start_at: "2026-01-01T00:00:00Z", end_at: "2026-01-03T12:00:00Z" };
+	expect((await here("POST", `${path}/backfill`, { body })).status).toBe(200);
+	const progress = async () => (await here("GET", `${path}/backfills`)).body.results[0];
+	expect((await progress()).finished_runs).toBeLessThan(20);
+	const seen = new Set<number>();
+	await eventually(async () => {
+		const { status, finished_runs } = await progress();
+		seen.add(finished_runs);
+		expect(status).toBe("Completed");
+	});
+	expect(seen.size).toBeGreaterThan(10);
+	const ends = (await ended()).map((run: Json) => run.data_interval_end);
+	expect(new Set(ends).size).toBe(ends.length);
+	expect((await here("GET", `${path}/runs?limit=1`)).body.count).toBe(60);
+	expect(await workflows()).toHaveLength(instances + 1);
+}, 90_000);
+
 describe("an instance that", () => {
 	test("has reached its limit of steps leaves the rest of the run to the next tick", async () => {
 		const { export_id } = await exporting({ type: "NoOp", config: {} }, 3);
@@ -214,6 +235,30 @@ describe("a destination that answers the completion of an upload with", () => {
 		const rows = parse(new TextDecoder().decode(object));
 		expect(await checksum(rows)).toBe(await checksum(await eventsOf(project)));
 	});
+});
+
+test("a window that a retry exports again leaves its rows once, even if that is killed before it removes files", async () => {
+	const home = await exporting(R2({ compression: "gzip" }), 10);
+	const { run } = await launched(home.export_id);
+	expect(await carried(run)).toBeNull();
+	await home.here("PATCH", home.path, {
+		body: { destination: { config: { compression: null } } },
+	});
+	const again = { ...run, lease: 2 };
+	await db
+		.update(batchExportRuns)
+		.set({ finished_at: null, status: "Starting", ...LEASED, lease: 2 })
+		.where(eq(batchExportRuns.id, run.run_id));
+	const EXPORTS: R2Bucket = Object.assign(Object.create(env.EXPORTS), {
+		put: (key: string, value: Uint8Array, options: R2PutOptions) =>
+			env.EXPORTS.put(key, value, options),
+		head: (key: string) => env.EXPORTS.head(key),
+		list: () => Promise.reject(new Error("killed")),
+	});
+	expect(await partOf(again, { EXPORTS })).toBe(5000);
+	expect(await listR2(`${home.project}/`)).toHaveLength(2);
+	expect(await carried(again)).toBeNull();
+	expect(await listR2(`${home.project}/`)).toEqual([`${home.project}/out/${FILE}.jsonl`]);
 });
 
 test("a window that is exported again has a warning in its log that names the files that its key may not remove", async () => {

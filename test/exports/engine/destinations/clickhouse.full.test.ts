@@ -282,6 +282,19 @@ describe.skipIf(noClickHouse)(`ClickHouse${noClickHouse}`, () => {
 		});
 	});
 
+	test("a run that starts over is not taken for its earlier inserts, which the table remembers", async () => {
+		const table_name = fresh();
+		await command(
+			`create table ${quoted(table_name)} (uuid String, team_id Int64) engine = MergeTree order by uuid
+				settings non_replicated_deduplication_window = 100`,
+		);
+		const what = job({ columns: KEY });
+		for (const n of [1, 2]) {
+			await write({ table_name }, what, [[UUID, 7]]);
+			expect(await ask(`select count() as n from ${quoted(table_name)}`)).toBe(`{"n":${n}}\n`);
+		}
+	});
+
 	test("a run counts null values that its columns can't hold, also after a crash", async () => {
 		const table_name = fresh();
 		await command(
