@@ -1,9 +1,42 @@
+import { env } from "cloudflare:workers";
 import { createClient } from "@clickhouse/client-web";
 import { beforeAll, describe, expect, test } from "vitest";
 import { parse } from "../../../src/exports/engine/query/query.ts";
 import { clickhouse } from "../../../src/exports/engine/sources/clickhouse.ts";
+import { d1 } from "../../../src/exports/engine/sources/d1.ts";
 import { access, create, mirror, noClickHouse } from "../../support/clickhouse_tables.ts";
-import { selection, team, testSource, walk } from "./sources/cases.ts";
+import { event, insert, selection, team, testSource, walk } from "./sources/cases.ts";
+
+/** A list of `n` expressions. */
+const list = (n: number, one: (i: number) => string, separator = ", ") =>
+	Array.from({ length: n }, (_, i) => one(i)).join(separator);
+
+test.each([
+	["50 functions deep", `SELECT ${"lower(".repeat(50)}event${")".repeat(50)} AS x FROM events`],
+	["50 sums deep", `SELECT ${"1 + (".repeat(50)}team_id${")".repeat(50)} AS x FROM events`],
+	["90 fields", `SELECT ${list(90, (i) => `1 AS c${i}`)} FROM events`],
+	[
+		"400 parts in wide fields",
+		`SELECT ${list(4, (i) => `concat(${list(99, () => "person_properties.a")}) AS c${i}`)} FROM events`,
+	],
+	[
+		"a condition that is 50 deep",
+		`SELECT event FROM events WHERE ${"not (".repeat(49)}event != 'seen'${")".repeat(49)}`,
+	],
+	[
+		"130 conditions",
+		`SELECT event FROM events WHERE ${list(130, (i) => `event != '${i}'`, " AND ")}`,
+	],
+	[
+		"a list of 390 texts",
+		`SELECT event FROM events WHERE event IN ('seen', ${list(389, (i) => `'${i}'`)})`,
+	],
+])("D1 answers the largest accepted queries: %s", async (_, text) => {
+	const team_id = team();
+	await insert([event({ team_id })]);
+	const selected = selection({ team_id, by: "event", ...parse(text) });
+	expect((await walk(d1(env.DB), selected)).rows).toHaveLength(1);
+});
 
 describe.skipIf(noClickHouse)(`ClickHouse${noClickHouse}`, () => {
 	beforeAll(create);
