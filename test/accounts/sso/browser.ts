@@ -2,8 +2,9 @@ import { env } from "cloudflare:workers";
 import { v7 } from "uuid";
 import { expect } from "vitest";
 import { seal } from "../../../src/accounts/domains/secret.ts";
+import type { Lie } from "../../support/liar.ts";
 import { call } from "../../support/world.ts";
-import { type WithDomain, withDomain } from "./support.ts";
+import { outcomeOf, type WithDomain, withDomain } from "./support.ts";
 
 export const CLIENT = { oidc_client_id: "tenantry", secret: "the-client-secret-of-nobody" };
 
@@ -76,4 +77,25 @@ export async function signInAt(url: URL, form: Record<string, string>) {
 	const last = await visit(page.url, { method: "POST", body: new URLSearchParams(form) });
 	const { pathname, search } = new URL(last.headers.get("location") ?? "");
 	return pathname + search;
+}
+
+/** Starts a sign-in through the liar, and returns what it should say and the outcome of a code. */
+export async function atLiar(kind = "plain") {
+	const issuer = `${env.LIAR_URL}/${kind}`;
+	const home = await withProvider(issuer);
+	const user = await home.colleague();
+	const own = browser();
+	const { searchParams } = await begin(home, own);
+	const seconds = Math.floor(Date.now() / 1000);
+	const claims = {
+		...{ iss: issuer, aud: "tenantry", iat: seconds, exp: seconds + 60 },
+		...{ sub: user.uuid, email: user.email, nonce: searchParams.get("nonce") },
+	};
+	const state = searchParams.get("state") ?? "";
+	const answer = async (lie: Lie) => {
+		const code = btoa(JSON.stringify(lie)).replaceAll("+", "-").replaceAll("/", "_");
+		const query = new URLSearchParams({ code, state });
+		return outcomeOf(await own.open(`${home.path}/callback?${query}`));
+	};
+	return { home, user, claims, answer };
 }

@@ -3,11 +3,12 @@ import { v7 } from "uuid";
 import { describe, expect, test } from "vitest";
 import { seal } from "../../../src/accounts/domains/secret.ts";
 import { signInStates } from "../../../src/db/schema/sign_in.ts";
-import type { Lie } from "../../support/liar.ts";
+import type { Lie, Said } from "../../support/liar.ts";
 import { withoutPatience } from "../../support/time.ts";
 import { db } from "../../support/world.ts";
 import { complete } from "../sign_in/support.ts";
-import { begin, browser, CLIENT, type Home, signInAt, withProvider } from "./browser.ts";
+import { atLiar, begin, browser, CLIENT, type Home, signInAt, withProvider } from "./browser.ts";
+import { KEY_WITHOUT_NUMBERS, saying } from "./lies.ts";
 import { entriesOf, identitiesOf, outcomeOf, userWith } from "./support.ts";
 
 /** Signs in through `oidc-provider`, and returns the outcome. */
@@ -232,27 +233,6 @@ test.each([
 	expect(own.cookies.get("__Host-tenantry-signed-in")).toBe(is ? given : undefined);
 });
 
-/** Starts a sign-in through the liar, and returns what it should say and the outcome of a code. */
-async function atLiar(kind = "plain") {
-	const issuer = `${env.LIAR_URL}/${kind}`;
-	const home = await withProvider(issuer);
-	const user = await home.colleague();
-	const own = browser();
-	const { searchParams } = await begin(home, own);
-	const seconds = Math.floor(Date.now() / 1000);
-	const claims = {
-		...{ iss: issuer, aud: "tenantry", iat: seconds, exp: seconds + 60 },
-		...{ sub: user.uuid, email: user.email, nonce: searchParams.get("nonce") },
-	};
-	const state = searchParams.get("state") ?? "";
-	const answer = async (lie: Lie) => {
-		const code = btoa(JSON.stringify(lie)).replaceAll("+", "-").replaceAll("/", "_");
-		const query = new URLSearchParams({ code, state });
-		return outcomeOf(await own.open(`${home.path}/callback?${query}`));
-	};
-	return { home, user, claims, answer };
-}
-
 describe("a provider", () => {
 	test("that tells the truth signs in", async () => {
 		const { answer, claims } = await atLiar();
@@ -266,6 +246,15 @@ describe("a provider", () => {
 		expect(await identitiesOf(user)).toEqual([]);
 		const detail = `The ID token's aud is "another", not "tenantry".`;
 		expect(await entriesOf(home)).toMatchObject([{ detail: { trigger: { detail } } }]);
+	});
+
+	test.each<[string, Said, Partial<Lie>]>([
+		["publishes a key without its numbers", KEY_WITHOUT_NUMBERS, {}],
+		["signs with another key than it publishes", {}, { signature: "another key" }],
+	])("that %s is rejected", async (_, said, lie) => {
+		const { user, answer, claims } = await atLiar(saying(said));
+		expect(await answer({ claims, ...lie })).toEqual({ problem: "invalid_response" });
+		expect(await identitiesOf(user)).toEqual([]);
 	});
 
 	test("is told with the issuer that its discovery names", async () => {

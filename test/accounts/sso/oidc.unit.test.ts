@@ -1,7 +1,8 @@
 import * as oauth from "oauth4webapi";
 import { describe, expect, test } from "vitest";
 import { authorizationUrl, verifyIdToken } from "../../../src/accounts/sso/oidc.ts";
-import { type Lie, lie, type Said } from "../../support/liar.ts";
+import { type Lie, lie } from "../../support/liar.ts";
+import { MISLEADING, saying, UNVERIFIABLE } from "./lies.ts";
 
 const NONCE = oauth.generateRandomNonce();
 const STATE = oauth.generateRandomState();
@@ -27,9 +28,6 @@ const connectionTo = (kind: string) => ({
 	issuer: `https://liar.test/${kind}`,
 	...{ client_id: "tenantry", client_secret: "the-client-secret-of-nobody" },
 });
-
-/** Returns the kind of a liar whose documents have other values. */
-const saying = (said: Said) => `says_${Buffer.from(JSON.stringify(said)).toString("hex")}`;
 
 const inSeconds = (seconds: number) => Math.floor(Date.now() / 1000) + seconds;
 const past = inSeconds(-3600);
@@ -163,27 +161,13 @@ describe("a discovery", () => {
 		expect(`${await urlAt({ authorization_endpoint })}`).toContain(`${authorization_endpoint}?`);
 	});
 
-	test.each<[string, unknown]>([
-		["authorization_endpoint", "javascript:alert(1)"],
-		["authorization_endpoint", 5],
-		["issuer", null],
-		["issuer", "x"],
-	])("with the %s %j leads nowhere", async (name, value) => {
+	test.each(MISLEADING)("with the %s %j leads nowhere", async (name, value) => {
 		await expect(urlAt({ [name]: value })).rejects.toMatchObject({
 			code: expect.stringMatching(/^(provider_unavailable|invalid_response)$/),
 		});
 	});
 
-	test.each<[string, Said]>([
-		["a list of key URLs", { discovery: { jwks_uri: ["x"] } }],
-		["a key URL that isn't one", { discovery: { jwks_uri: "x" } }],
-		["an object as token endpoint", { discovery: { token_endpoint: {} } }],
-		["no algorithm", { discovery: { id_token_signing_alg_values_supported: ["none"] } }],
-		["no keys", { keys: { keys: [] } }],
-		["keys that are no objects", { keys: { keys: [5, null] } }],
-		["a key without its numbers", { keys: { keys: [{ kty: "RSA", kid: "1", use: "sig" }] } }],
-		["keys that are no list", { keys: { keys: "none" } }],
-	])("with %s verifies nothing", async (_, said) => {
+	test.each(UNVERIFIABLE)("with %s verifies nothing", async (_, said) => {
 		const kind = saying(said);
 		await expect(answer({ claims: claimsAt(kind) }, { kind })).rejects.toMatchObject(rejected);
 	});

@@ -10,7 +10,15 @@ import { connect } from "../../support/mcp.ts";
 import { eventually, exhaust, stopClock } from "../../support/time.ts";
 import { call, cost, db, forget, racing, times } from "../../support/world.ts";
 import { API, MCP, revoke, send, server, statusWith } from "../oauth/support.ts";
-import { exchange, exchangeIn, keyOf, rejected, type Trusting, trusting } from "./support.ts";
+import {
+	exchange,
+	exchangeIn,
+	keyOf,
+	rejected,
+	type Trusting,
+	trusting,
+	trustingRsa,
+} from "./support.ts";
 import { SUBJECT } from "./tokens.ts";
 
 const MINUTE = 60_000;
@@ -152,6 +160,14 @@ test("a token that is rejected writes nothing, and isn't in the response; a righ
 });
 
 describe("the keys of an issuer", () => {
+	test("can be of RSA, but not with 1,024 bits", async () => {
+		const home = await trusting();
+		await home.rotate("RS256");
+		expect(await statusWith(await keyOf(home))).toBe(200);
+		const short = await trustingRsa({ n: `${"_".repeat(170)}8` });
+		await expect(keyOf(short)).rejects.toMatchObject(rejected("key that can't be used"));
+	});
+
 	test("are fetched once, and again for a new one, but not at once", async () => {
 		stopClock();
 		const home = await trusting();

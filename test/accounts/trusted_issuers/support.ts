@@ -55,6 +55,15 @@ export async function trusting(fields: object = {}, level = 1) {
 	return { ...home, ...its, account, trust, path, at };
 }
 
+/** The same with a key of RSA, instead of which the issuer publishes this one. */
+export async function trustingRsa(key: object) {
+	const home = await trusting();
+	await home.rotate("RS256");
+	const { kid } = home.current();
+	await home.publish([{ kty: "RSA", e: "AQAB", ...key, kid, alg: "RS256", use: "sig" }]);
+	return home;
+}
+
 export type Trusting = Awaited<ReturnType<typeof trusting>>;
 
 /** Lets the client library call the worker. */
