@@ -119,7 +119,7 @@ async function jsonOf(request: IncomingMessage) {
 
 /**
  * A SAML provider.
- * - `GET /certificate/<name>` responds with that of a pair.
+ * - `GET /certificate/<name>` responds with that of a pair. That of `elliptic` isn't of RSA.
  * - `GET /sso/<who>` is the URL that sign-ins start with. `who` is in Base64URL the JSON of samlp's
  *   options, with the name of the pair in `by`, and of the user.
  * - `POST /sign` signs XML.
@@ -127,7 +127,7 @@ async function jsonOf(request: IncomingMessage) {
 export async function samlProviders() {
 	const pairs = new Map<string, Promise<Pair>>();
 	const pairOf = (name: string) => {
-		const pair = pairs.get(name) ?? newPair();
+		const pair = pairs.get(name) ?? newPair(name === "elliptic" ? name : "rsa");
 		pairs.set(name, pair);
 		return pair;
 	};

@@ -29,6 +29,7 @@ import {
 	serviceAccount,
 	world,
 } from "../../support/world.ts";
+import { certificateOf } from "../saml/support.ts";
 
 const MASK = "**************** SECRET ****************";
 
@@ -65,6 +66,15 @@ const giveFactor = (...people: { id: number }[]) =>
 		);
 
 const works = async (key: string) => (await call("GET", "/api/users/@me", { key })).status === 200;
+
+test("a certificate is rejected if it has a key that isn't RSA", async () => {
+	const { here, patch } = await home();
+	const saml_x509_cert = await certificateOf("elliptic");
+	const rejection = { status: 400, body: { code: "invalid_input", attr: "saml_x509_cert" } };
+	expect(await patch({ saml_x509_cert })).toMatchObject(rejection);
+	const body = { domain: domainName(), saml_x509_cert };
+	expect(await here("POST", "/domains", { body })).toMatchObject(rejection);
+});
 
 describe("the OpenID provider of a domain", () => {
 	test("is set when a domain is created, and its secret is stored encrypted and never returned", async () => {

@@ -1,54 +1,10 @@
 import { expect, test } from "vitest";
+import { bare, HUGE, WRAPPED } from "./attacks.ts";
 import { home, pairs, REQUEST, read, sign, signed, verify } from "./in_node.ts";
 import { after, audienceOf, type Changes, type Parts } from "./responses.ts";
 
-const SIGNATURE = /<Signature[\s\S]*<\/Signature>/;
-const ASSERTION = /<saml:Assertion [\s\S]*<\/saml:Assertion>/;
-const bare = (xml: string) => xml.replace(SIGNATURE, "");
-const signatureIn = (xml: string) => SIGNATURE.exec(xml)?.[0] ?? "";
-
-/** Returns the XML about another person. */
-const forge = (xml: string) =>
-	bare(xml)
-		.replace(/<saml:NameID [\s\S]*?<\/saml:NameID>/, "<saml:NameID>eve</saml:NameID>")
-		.replace("ada@", "eve@");
-
-/** Returns the XML about another person, with another id. */
-const forged = (xml: string) => forge(xml).replace(/\bID="[^"]*"/, 'ID="_forged"');
-
-/** Puts something before the last of a text. */
-const into = (xml: string, end: string, inserted: string) =>
-	xml.slice(0, xml.lastIndexOf(end)) + inserted + xml.slice(xml.lastIndexOf(end));
-
-/** Puts something before the subject of a forged assertion. */
-const intoForged = (own: string, inserted: string) => into(forged(own), "<saml:Subject>", inserted);
-
-const inSignature = (own: string, inserted: string) =>
-	into(signatureIn(own), "</Signature>", inserted);
-
-type Forgery = (xml: string) => string;
-
-/** The attacks of "On Breaking SAML: Be Whoever You Want to Be", with the numbers of SAML Raider. */
-const OF_RESPONSES: Record<string, Forgery> = {
-	XSW1: (xml) => into(forged(xml), "<samlp:Status>", inSignature(xml, bare(xml))),
-	XSW2: (xml) => into(forged(xml), "<samlp:Status>", bare(xml) + signatureIn(xml)),
-};
-const OF_ASSERTIONS: Record<string, Forgery> = {
-	XSW3: (own) => forged(own) + own,
-	XSW4: (own) => into(forged(own), "</saml:Assertion>", own),
-	XSW5: (own) => intoForged(own, signatureIn(own)) + bare(own),
-	XSW6: (own) => intoForged(own, inSignature(own, bare(own))),
-	XSW7: (own) => `<samlp:Extensions>${forge(own)}</samlp:Extensions>${own}`,
-	XSW8: (own) => intoForged(own, inSignature(own, `<Object>${bare(own)}</Object>`)),
-};
-
-test.each(Object.entries(OF_RESPONSES))("a wrapped signature is rejected: %s", async (_, after) => {
-	await expect(read({ signing: { element: "Response" }, after })).rejects.toThrow("assertion");
-});
-
-test.each(Object.entries(OF_ASSERTIONS))("a wrapped signature is rejected: %s", async (_, of) => {
-	const after = (xml: string) => xml.replace(ASSERTION, of);
-	await expect(read({ after })).rejects.toThrow("assertion");
+test.each(WRAPPED)("a wrapped signature is rejected: %s", async (_, changes) => {
+	await expect(read(changes)).rejects.toThrow("assertion");
 });
 
 /** Changes a text after the response is signed. */
@@ -59,15 +15,8 @@ const swap = (from: string | RegExp, to: string): Changes => ({
 const RSA_SHA256 = "http://www.w3.org/2001/04/xmldsig-more#rsa-sha256";
 const NAME_END = "</saml:NameID>";
 
-/** Entities that each stand for ten of the one before. */
-const LAUGHS = "bcdefghi".replaceAll(
-	/./g,
-	(name) => `<!ENTITY ${name} "${`&${String.fromCharCode(name.charCodeAt(0) - 1)};`.repeat(10)}">`,
-);
-
-const NESTED = `${"<a>".repeat(20_000)}${"</a>".repeat(20_000)}<samlp:Status>`;
-
 test.each<[string, Changes, string]>([
+	...HUGE,
 	["an assertion without a signature", { after: bare }, "signature"],
 	["a signature by a stranger's key", { signing: { by: "two" } }, "No certificate of the domain"],
 	["a changed name", swap(NAME_END, `x${NAME_END}`), "No certificate"],
@@ -123,14 +72,6 @@ test.each<[string, Changes, string]>([
 	["a processing instruction", swap("ada@", "ada<?x y?>@"), "comments"],
 	["CDATA", swap("ada@", "<![CDATA[ada]]>@"), "comments"],
 	[
-		"entities that expand to gigabytes",
-		{
-			after: (xml) =>
-				`<!DOCTYPE lolz [<!ENTITY a "${"ha".repeat(50)}">${LAUGHS}]>${xml.replace("ada@", "&i;@")}`,
-		},
-		"document type",
-	],
-	[
 		"an external entity",
 		{
 			after: (xml) =>
@@ -141,7 +82,6 @@ test.each<[string, Changes, string]>([
 	["an unknown entity", swap("ada@", "&e;@"), "well-formed"],
 	["XML that ends early", { after: (xml) => xml.slice(0, -100) }, "well-formed"],
 	["two documents", { after: (xml) => xml + xml }, "well-formed"],
-	["elements that are nested too deeply", swap("<samlp:Status>", NESTED), "too many elements"],
 	["another XML document", { after: () => "<a/>" }, "isn't a SAML response"],
 	["an empty response", { after: () => "" }, "well-formed"],
 ])("%s is rejected", async (_, changes, why) => {

@@ -5,7 +5,15 @@ import { describe, expect, test } from "vitest";
 import { verify as verifyBase64 } from "../../../src/accounts/saml/verify.ts";
 import { respond } from "../../support/saml.ts";
 import { home, pairs, REQUEST, read, signed, verify } from "./in_node.ts";
-import { ada, attribute, ISSUER, type Parts, PERSISTENT } from "./responses.ts";
+import {
+	ALGORITHMS,
+	ada,
+	attribute,
+	base64Of,
+	ISSUER,
+	type Parts,
+	PERSISTENT,
+} from "./responses.ts";
 
 const { one = { key: "", cert: "" } } = pairs;
 
@@ -64,31 +72,21 @@ test.each([
 	await expect(verifyBase64(home, response)).rejects.toThrow("isn't UTF-8 in Base64");
 });
 
-test.each(
-	["sha256", "sha384", "sha512"].flatMap((hash) => {
-		const kind = hash === "sha384" ? "xmldsig-more" : "xmlenc";
-		const digestAlgorithm = `http://www.w3.org/2001/04/${kind}#${hash}`;
-		return [
-			`http://www.w3.org/2001/04/xmldsig-more#rsa-${hash}`,
-			`http://www.w3.org/2007/05/xmldsig-more#${hash}-rsa-MGF1`,
-		].map((signatureAlgorithm) => ({ signatureAlgorithm, digestAlgorithm }));
-	}),
-)("a signature with $signatureAlgorithm is verified", async (signing) => {
+test.each(ALGORITHMS)("a signature with $signatureAlgorithm is verified", async (signing) => {
 	await expect(read({ signing })).resolves.toBeDefined();
 });
 
 describe("the certificates of a domain", () => {
-	const body = (pem: string) => pem.replaceAll(/-----[^-]+-----/g, "").trim();
 	const two = pairs.two?.cert ?? "";
 
 	test.each([
 		["two, while they change", `${one.cert}\n${two}`],
 		["two in the other order", two + one.cert],
 		["two without line breaks between them", two.trim() + one.cert.trim()],
-		["Base64", body(one.cert)],
-		["Base64 on one line", body(one.cert).replaceAll("\n", "")],
-		["Base64 with Windows line ends", body(one.cert).replaceAll("\n", "\r\n")],
-		["two in Base64", `${body(two)}\n\n${body(one.cert)}`],
+		["Base64", base64Of(one.cert)],
+		["Base64 on one line", base64Of(one.cert).replaceAll("\n", "")],
+		["Base64 with Windows line ends", base64Of(one.cert).replaceAll("\n", "\r\n")],
+		["two in Base64", `${base64Of(two)}\n\n${base64Of(one.cert)}`],
 		["PEM with a text before it", `Subject: provider\n${one.cert}`],
 	])("can be %s", async (_, saml_x509_cert) => {
 		await expect(verify(await signed(), { saml_x509_cert })).resolves.toBeDefined();

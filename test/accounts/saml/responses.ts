@@ -87,6 +87,19 @@ export async function signedBy(
 	return after(await sign({ xml, by: "one", element: "Assertion", ...signing }));
 }
 
+/** The algorithms of signatures that are accepted, each with a digest of the same hash. */
+export const ALGORITHMS = ["sha256", "sha384", "sha512"].flatMap((hash) => {
+	const kind = hash === "sha384" ? "xmldsig-more" : "xmlenc";
+	const digestAlgorithm = `http://www.w3.org/2001/04/${kind}#${hash}`;
+	return [
+		`http://www.w3.org/2001/04/xmldsig-more#rsa-${hash}`,
+		`http://www.w3.org/2007/05/xmldsig-more#${hash}-rsa-MGF1`,
+	].map((signatureAlgorithm) => ({ signatureAlgorithm, digestAlgorithm }));
+});
+
+/** The Base64 of a certificate. */
+export const base64Of = (pem: string) => pem.replaceAll(/-----[^-]+-----/g, "").trim();
+
 /** Somebody at samlp. */
 export const ada = (email: string) => ({
 	id: "ada-7",

@@ -1,8 +1,10 @@
 import { env } from "cloudflare:workers";
-import { eq } from "drizzle-orm";
+import { eq, inArray } from "drizzle-orm";
 import { v7 } from "uuid";
 import { expect } from "vitest";
 import { domains } from "../../../src/db/schema/domains.ts";
+import { signIns } from "../../../src/db/schema/sign_in.ts";
+import { users } from "../../../src/db/schema/users.ts";
 import type { Signing } from "../../support/saml.ts";
 import { call, db, world } from "../../support/world.ts";
 import { ada, after, type Changes, ISSUER, PERSISTENT, signedBy } from "./responses.ts";
@@ -106,12 +108,32 @@ export async function follow(posted: { headers: Headers }, cookie: string) {
 	return finished.headers.get("location") ?? "";
 }
 
+/** Where a sign-in leads that isn't possible. */
+export const problem = (code: string) => `/console/sign_in#problem=${code}`;
+
 export const succeeds = /^\/console\/sign_in#token=[\w-]{43}$/;
 
 /** Returns the newest failed sign-in in the activity log. */
 export async function newestFailure({ here }: Connected) {
 	const { body } = await here("GET", "/activity_log?scope=SignIn");
 	return body.results[0]?.detail?.trigger ?? body.results[0];
+}
+
+/** The links for those whom a domain's provider signed in. */
+export const linksOf = ({ id }: Connected) =>
+	db
+		.select()
+		.from(signIns)
+		.where(eq(signIns.connection, `saml:${id}`));
+
+/** A response is rejected, nothing is created, and the admins find out why. */
+export async function expectRejected(changes: Changes, why: string, code = "invalid_response") {
+	const home = await connected();
+	expect(await signIn(home, changes)).toBe(problem(code));
+	const addresses = ["ada", "eve"].map((name) => `${name}@${home.domain}`);
+	expect(await db.select().from(users).where(inArray(users.email, addresses))).toEqual([]);
+	expect(await linksOf(home)).toEqual([]);
+	expect(await newestFailure(home)).toMatchObject({ code, detail: expect.stringContaining(why) });
 }
 
 /** Returns the value of a form's field. */
