@@ -91,6 +91,34 @@ test("the page of an expired invite shows that it has expired", async () => {
 	expect((await call("POST", path)).status).toBe(410);
 });
 
+test("the page, whose URL has the token, isn't cached, referred to, or opened by another", async () => {
+	const path = await page(await world());
+	for (const method of ["GET", "POST"]) {
+		const { status, headers } = await call(method, path);
+		expect([method, status, Object.fromEntries(headers)]).toMatchObject([
+			method,
+			200,
+			{
+				"content-type": expect.stringContaining("text/html"),
+				"cache-control": "no-store",
+				"referrer-policy": "no-referrer",
+				"cross-origin-opener-policy": "same-origin",
+				"content-security-policy": expect.stringContaining("default-src 'none'"),
+			},
+		]);
+	}
+});
+
+test("the page of an unknown link and that of a used one say so", async () => {
+	const used = await page(await world());
+	await call("POST", used);
+	for (const path of [used, `/invites/${"x".repeat(43)}`])
+		for (const method of ["GET", "POST"]) {
+			expect((await call(method, path)).status).toBe(404);
+			expect(await textOf(path, method)).toContain("already used");
+		}
+});
+
 test("the page with the new key is the only one with a script, which its policy allows", async () => {
 	const path = await page(await world());
 	expect((await call("GET", path)).body).not.toContain("<script");

@@ -406,8 +406,9 @@ describe("a bucket that fails", () => {
 			await deliver(env, LATE);
 			return (Date.parse((await show()).next_attempt_at) - LATE) / 60_000;
 		};
-		const pauses = [await pauseAfter(0), await pauseAfter(1), await pauseAfter(6)];
-		expect([...pauses, await pauseAfter(7)]).toEqual([1, 2, 60, 60]);
+		const pauses = [];
+		for (let failed = 0; failed < 8; failed++) pauses.push(await pauseAfter(failed));
+		expect(pauses).toEqual([1, 2, 4, 8, 16, 32, 60, 60]);
 		expect((await show()).latest_error).toBe(`${new URL(env.RECEIVER_URL).host} answered 503.`);
 		expect(await row()).toMatchObject({ attempts: 8, file: { sequence: 1 } });
 		await patch({ destination: at("/status/503/1200") });

@@ -113,8 +113,11 @@ describe("an event", () => {
 
 const FAILURES: [way: string, status: number | null, error: RegExp][] = [
 	["500", 500, /^127\.0\.0\.1:\d+ answered 500: "Oops 500"\.$/],
+	["404", 404, /answered 404/],
+	["304", 304, /answered 304: redirects are not followed/],
 	["redirect", 302, /answered 302: redirects are not followed/],
 	["close", null, /was closed before the response was complete/],
+	["cut", null, /was closed before the response was complete/],
 	["huge", 500, /answered 500: "x{300}"\.$/],
 ];
 
@@ -189,7 +192,7 @@ describe("an endpoint that fails", () => {
 	test("gets it again after longer and longer pauses; Retry-After makes them longer, up to 20 hours", async () => {
 		stopClock();
 		const home = await world();
-		const one = await hook(home, "500,500,500,503-7200,503-999999,503-1,*", {
+		const one = await hook(home, "500,500,500,500,500,500,500,500,503-7200,503-999999,503-1,*", {
 			types: ["organization.updated"],
 		});
 		await change(home, lossy);
@@ -197,6 +200,11 @@ describe("an endpoint that fails", () => {
 		for (const [attempts, minutes] of [
 			[0, 5 / 60],
 			[1, 5],
+			[2, 30],
+			[3, 120],
+			[4, 300],
+			[5, 600],
+			[6, 840],
 			[7, 1200],
 			[0, 120],
 			[0, 1200],
