@@ -7,7 +7,7 @@ import { projects } from "../src/db/schema/projects.ts";
 import { users } from "../src/db/schema/users.ts";
 import { address, guarded } from "./support/routes.ts";
 import { ROWS_WRITTEN } from "./support/rows_written.ts";
-import { call, cost, db, furnished, keyFor, times, world } from "./support/world.ts";
+import { call, cost, db, furnished, keyFor, times, withBatch, world } from "./support/world.ts";
 
 describe("what a request costs", () => {
 	let shared: Awaited<ReturnType<typeof furnished>>;
@@ -35,6 +35,28 @@ describe("what a request costs", () => {
 			}
 		},
 	);
+
+	test.each(["GET", "PATCH"])("is what it spends on the database: %s", async (method) => {
+		const home = await world();
+		const spent = { trips: 0, read: 0, written: 0 };
+		const counting = withBatch(async (send) => {
+			const results = await send();
+			spent.trips += 1;
+			for (const { meta } of results) {
+				spent.read += meta.rows_read;
+				spent.written += meta.rows_written;
+			}
+			return results;
+		});
+		const response = await home.here(method, "", {
+			...(method === "PATCH" && { body: { name: "Renamed" } }),
+			env: counting,
+		});
+		expect(response.status).toBe(200);
+		expect(cost(response)).toEqual({ ...spent, kv: 0 });
+		expect(spent.read).toBeGreaterThan(0);
+		expect(spent.written > 0).toBe(method === "PATCH");
+	});
 
 	test("each GET returns the same with @current", async () => {
 		const home = shared;

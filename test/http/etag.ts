@@ -51,11 +51,13 @@ export function testReads(routes: Guarded[]) {
 }
 
 /**
- * The object that a route changes: its own path, or without the name of the action. Source has a
- * GET of its own.
+ * The object that a route changes: its own path, or without the name of the action. Source and
+ * notifications have GETs of their own.
  */
 const objectOf = (path: string) =>
-	path.replace(/\/(?:update_(source)|[a-z_]+)$/, (_, part) => (part ? `/${part}` : ""));
+	path.replace(/\/(?:update_(source)|(?!notifications$)[a-z_]+)$/, (_, part) =>
+		part ? `/${part}` : "",
+	);
 
 /** The second paths of families that are mounted twice or more. */
 const SECOND = /\/pipeline_(frontend|import)_apps|\/projects\/:project_id\/batch_exports/;
@@ -66,7 +68,9 @@ export const changing = guarded.filter(
 		method !== "GET" &&
 		!fails &&
 		!(SECOND.test(path) && method !== "PATCH") &&
-		gets.some((get) => get.path === objectOf(path) && /(:\w+|\/source)$/.test(get.path)),
+		gets.some(
+			(get) => get.path === objectOf(path) && /(:\w+|\/source|\/notifications)$/.test(get.path),
+		),
 );
 
 /** Routes that change one object, which has no GET. */

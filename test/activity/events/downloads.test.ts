@@ -312,13 +312,16 @@ describe("a download of several pages", () => {
 		expect(parse(lines).length).toBeLessThan(SIZE);
 	}
 
-	test("breaks off when the key is revoked midway", async () => {
-		const key = await keyFor(home.owner.id);
-		const hash = await digest(key);
-		await breaksOff(pathsOf(home).feed, key, () =>
-			db.delete(personalApiKeys).where(eq(personalApiKeys.hash, hash)),
-		);
-	});
+	test.each(["feed", "organization"] as const)(
+		"breaks off when the key is revoked midway: %s",
+		async (name) => {
+			const key = await keyFor(home.owner.id);
+			const hash = await digest(key);
+			await breaksOff(pathsOf(home)[name], key, () =>
+				db.delete(personalApiKeys).where(eq(personalApiKeys.hash, hash)),
+			);
+		},
+	);
 
 	test("ends with what there was at the time of the request", async () => {
 		const response = await open(pathsOf(home).feed, home);
