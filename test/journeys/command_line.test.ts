@@ -85,9 +85,14 @@ test("logs are followed until Ctrl-C", async () => {
 	expect(followed.map((line) => line.split("  ")[2])).toEqual(messages.reverse());
 });
 
-test("bash accepts the script for completion", async () => {
-	const { code, out } = await tenantry(["completion", "bash"]);
+test.each([
+	["bash", /^complete .*tenantry/m],
+	["zsh", /^#compdef tenantry/],
+	["fish", /^complete .*tenantry/m],
+])("%s gets a script for completion", async (shell, registers) => {
+	const { code, out } = await tenantry(["completion", shell]);
 	expect(code).toBe(0);
 	expect(out).toContain("tenantry complete --");
-	execFileSync("bash", ["-n"], { input: out });
+	expect(out).toMatch(registers);
+	if (shell === "bash") execFileSync("bash", ["-n"], { input: out });
 });

@@ -168,6 +168,17 @@ describe("change", () => {
 		expect((await here("GET", "/projects")).body.count).toBe(before + 1);
 	});
 
+	test("deletes, and leaves the entry in the activity log", async () => {
+		const { key, id, domain } = await furnished();
+		const { tool } = await connect(key);
+		const parameters = { organization_id: id, id: domain };
+		expect(
+			await tool("change", { operationId: "deleteDomain", parameters, confirm: true }),
+		).toMatchObject({ status: 204, data: null });
+		const { data } = await tool("read", { operationId: "listActivity", parameters: CURRENT });
+		expect(data.results[0]).toMatchObject({ activity: "deleted", item_id: domain });
+	});
+
 	test("a new key's value is in the answer to the call that made it, and in no other", async () => {
 		const { key } = await world();
 		const { tool } = await connect(key);
