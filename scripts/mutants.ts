@@ -57,7 +57,7 @@ const FOLDERS: Record<string, [own: string[], others: string[]]> = {
 	],
 	"accounts/sign_in": [
 		["test/accounts/sign_in/", "test/accounts/two_factor/"],
-		["test/accounts/users/mails", "test/auth/authenticate"],
+		["test/accounts/passkeys/", "test/accounts/users/mails", "test/auth/authenticate"],
 	],
 	"exports/engine": [
 		["test/exports/engine/schedule", "test/exports/engine/windows", "test/exports/engine/run"],
