@@ -29,6 +29,7 @@ const SECURITY = "test/auth/security";
 const FOLDERS: Record<string, [own: string[], others: string[]]> = {
 	access: [
 		[
+			"test/access/",
 			"test/db/tenant",
 			"test/accounts/project_members/",
 			"test/accounts/projects/",
