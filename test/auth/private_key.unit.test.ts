@@ -1,4 +1,7 @@
+import { generateKeyPairSync } from "node:crypto";
+import { jwtVerify } from "jose";
 import { expect, test } from "vitest";
+import { signJwt } from "../../src/auth/private_key.ts";
 import { create } from "../../src/exports/batch_exports/shape.ts";
 import { read } from "../http/echo.ts";
 import { wrong } from "../support/errors.ts";
@@ -26,3 +29,18 @@ test.each([
 		);
 	}
 });
+
+test.each(["key-1", undefined])(
+	"a token is signed with RS256 and names the key %s",
+	async (kid) => {
+		const { privateKey, publicKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
+		const pem = privateKey.export({ type: "pkcs8", format: "pem" }).toString();
+		const claims = { iss: "exporter@example.com", iat: 1_800_000_000 };
+		const { payload, protectedHeader } = await jwtVerify(
+			await signJwt(pem, kid, claims),
+			publicKey,
+		);
+		expect(payload).toEqual(claims);
+		expect(protectedHeader).toEqual({ alg: "RS256", typ: "JWT", ...(kid && { kid }) });
+	},
+);
