@@ -114,6 +114,7 @@ describe("an event", () => {
 const FAILURES: [way: string, status: number | null, error: RegExp][] = [
 	["500", 500, /^127\.0\.0\.1:\d+ answered 500: "Oops 500"\.$/],
 	["404", 404, /answered 404/],
+	["300", 300, /answered 300: redirects are not followed/],
 	["304", 304, /answered 304: redirects are not followed/],
 	["redirect", 302, /answered 302: redirects are not followed/],
 	["close", null, /was closed before the response was complete/],
