@@ -59,7 +59,11 @@ export function inBrowser(name: string, tests: (open: Open) => void) {
 			await page.goto(`${url}${path}${key && `#key=${key}`}`);
 			// A key in a link is kept only once the service has accepted it. Nothing is drawn before
 			// that.
-			await page.locator("#console > *").first().waitFor({ state: "attached" });
+			// A page can lead away at once, as a rejected request of an app does.
+			await Promise.race([
+				page.locator("#console > *").first().waitFor({ state: "attached" }),
+				page.waitForURL((to) => to.origin !== new URL(url).origin),
+			]);
 			return page;
 		});
 	});
