@@ -7,19 +7,11 @@ import { KEYS } from "../../support/bucket.ts";
 import { forbidden } from "../../support/errors.ts";
 import { listR2, listS3 } from "../../support/exporting.ts";
 import { call, db, join, keyFor, racing, world } from "../../support/world.ts";
+import { s3 } from "./support.ts";
 
 const R2 = { type: "R2", config: { prefix: "audit" } };
 
-const S3 = {
-	type: "S3",
-	config: {
-		bucket_name: "exports",
-		region: "auto",
-		prefix: "audit",
-		endpoint_url: env.S3_URL,
-		...KEYS,
-	},
-};
+const S3 = s3();
 
 type World = Awaited<ReturnType<typeof world>>;
 
