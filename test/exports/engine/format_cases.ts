@@ -92,3 +92,16 @@ export const row = (i: number): Row => {
 		i % 13 ? at.slice(0, 10) : null,
 	];
 };
+
+/** Columns of a Parquet file, and SQL for the statistics that it has of them. */
+export const STATISTICS: { columns: Column[]; metadata: string } = {
+	columns: [
+		{ name: "name", kind: "text" },
+		{ name: "properties", kind: "json" },
+		{ name: "n", kind: "integer" },
+		{ name: "padding", kind: "text" },
+	],
+	metadata: `select row_group_num_rows as rows, path_in_schema as name, stats_null_count as nulls,
+		stats_min_value as min, stats_max_value as max, min_is_exact, max_is_exact
+		from parquet_metadata(PATH) order by row_group_id, column_id`,
+};

@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import * as z from "zod";
 import type { Column, Row } from "../../../src/exports/engine/rows.ts";
 import { destinationOf, duckdb, job, parquetReaders } from "../../support/exporting.ts";
-import { COLUMNS, expectRows, row, written } from "./format_cases.ts";
+import { COLUMNS, expectRows, row, STATISTICS, written } from "./format_cases.ts";
 
 const Kind = z.enum(["text", "json", "integer", "number", "boolean"]);
 
@@ -80,15 +80,7 @@ describe("Parquet", () => {
 	);
 
 	test("lets readers find the rows at the edges of row groups, also of a resumed file", async () => {
-		const columns: Column[] = [
-			{ name: "name", kind: "text" },
-			{ name: "properties", kind: "json" },
-			{ name: "n", kind: "integer" },
-			{ name: "padding", kind: "text" },
-		];
-		const metadata = `select row_group_num_rows as rows, path_in_schema as name, stats_null_count as nulls,
-		stats_min_value as min, stats_max_value as max, min_is_exact, max_is_exact
-		from parquet_metadata(PATH) order by row_group_id, column_id`;
+		const { columns, metadata } = STATISTICS;
 
 		const letters = [..."abcmxyzéßü日本語😀"];
 		const names = letters.flatMap((letter) => [letter, letter.repeat(70), `${letter.repeat(70)}z`]);

@@ -2,7 +2,7 @@ import { parquetMetadata } from "hyparquet";
 import { describe, expect, test } from "vitest";
 import type { Column, Row } from "../../../src/exports/engine/rows.ts";
 import { duckdb } from "../../support/exporting.ts";
-import { COLUMNS, expectRows, row, TEXTS, written } from "./format_cases.ts";
+import { COLUMNS, expectRows, row, STATISTICS, TEXTS, written } from "./format_cases.ts";
 
 describe("CSV", () => {
 	test.each([
@@ -146,15 +146,7 @@ test("Parquet has a dictionary of long values that repeat in any order", async (
 });
 
 describe("Parquet's statistics", () => {
-	const columns: Column[] = [
-		{ name: "name", kind: "text" },
-		{ name: "properties", kind: "json" },
-		{ name: "n", kind: "integer" },
-		{ name: "padding", kind: "text" },
-	];
-	const metadata = `select row_group_num_rows as rows, path_in_schema as name, stats_null_count as nulls,
-		stats_min_value as min, stats_max_value as max, min_is_exact, max_is_exact
-		from parquet_metadata(PATH) order by row_group_id, column_id`;
+	const { columns, metadata } = STATISTICS;
 
 	/** Of a file with one row group, what DuckDB finds in the metadata of the column `name`. */
 	async function statisticsOf(names: (string | null)[]) {
