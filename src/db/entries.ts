@@ -20,7 +20,7 @@ export function hasId(id: string) {
 	return last ? isId : sql`false`;
 }
 
-/** SQL for the time of an entry as text, as the trigger on `activity_log` writes it. */
+/** SQL for the time of an entry as text, as the trigger `activity_log_webhooks` writes it. */
 export const momentText = sql<string>`strftime('%Y-%m-%dT%H:%M:%fZ', ${created_at} / 1000.0, 'unixepoch')`;
 
 /** The events of an organization after a position. */

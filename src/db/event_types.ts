@@ -58,24 +58,6 @@ type Scope = keyof typeof ACTIVITIES;
 /** The activities of a scope. */
 export type ActivityOf<S extends Scope> = (typeof ACTIVITIES)[S][number];
 
-/** The activities that can happen without a caller, which can be mailed. */
-const SYSTEM_ACTIVITIES = {
-	BatchExport: ["paused"],
-	BatchExportRun: ["completed", "failed", "skipped"],
-	PluginJob: ["failed"],
-	Key: ["expiring"],
-	Domain: ["unverified"],
-	Webhook: ["disabled"],
-	AuditStream: ["failed"],
-} as const satisfies { [S in Scope]?: readonly ActivityOf<S>[] };
-
-type SystemActivities = typeof SYSTEM_ACTIVITIES;
-
-/** A scope and one of its activities that happen without a caller. */
-export type SystemKind = {
-	[S in keyof SystemActivities]: { scope: S; activity: SystemActivities[S][number] };
-}[keyof SystemActivities];
-
 /** The scopes that have the activity. */
 export type ScopeWith<A extends string> = {
 	[S in Scope]: A extends ActivityOf<S> ? S : never;
@@ -89,9 +71,31 @@ type SnakeCase<T extends string> = T extends `${infer C}${infer Rest}`
 	? `${C extends Lowercase<C> ? C : `_${Lowercase<C>}`}${SnakeCase<Rest>}`
 	: "";
 
+type TypeIn<S extends Scope, A extends ActivityOf<S>> = `${SnakeCase<Uncapitalize<S>>}.${A}`;
+
 /** The type of an event, such as `plugin_config.created`. */
-export type EventType = {
-	[S in Scope]: `${SnakeCase<Uncapitalize<S>>}.${ActivityOf<S>}`;
+export type EventType = { [S in Scope]: TypeIn<S, ActivityOf<S>> }[Scope];
+
+/** The types of events that happen without a caller, all of which can be mailed. */
+export const SYSTEM_TYPES = [
+	"batch_export.paused",
+	"batch_export_run.failed",
+	"batch_export_run.skipped",
+	"batch_export_run.completed",
+	"plugin_job.failed",
+	"key.expiring",
+	"domain.unverified",
+	"webhook.disabled",
+	"audit_stream.failed",
+] as const satisfies EventType[];
+
+/** A scope and one of its activities that happen without a caller. */
+export type SystemKind = {
+	[S in Scope]: {
+		[A in ActivityOf<S>]: TypeIn<S, A> extends (typeof SYSTEM_TYPES)[number]
+			? { scope: S; activity: A }
+			: never;
+	}[ActivityOf<S>];
 }[Scope];
 
 /** Converts `PluginConfig` to `plugin_config`. */
@@ -102,18 +106,12 @@ const toSnakeCase = (text: string) =>
 export const typeOf = ({ scope, activity }: { scope: string; activity: string }) =>
 	`${toSnakeCase(scope)}.${activity}`;
 
-const listKinds = (activities: Record<string, readonly string[]>) =>
-	Object.entries(activities).flatMap(([scope, ofScope]) =>
-		ofScope.map((activity) => ({ scope, activity, type: typeOf({ scope, activity }) })),
-	);
-
-const KINDS = listKinds(ACTIVITIES);
+const KINDS = Object.entries(ACTIVITIES).flatMap(([scope, activities]) =>
+	activities.map((activity) => ({ scope, activity, type: typeOf({ scope, activity }) })),
+);
 
 /** The types of all events. */
 export const EVENT_TYPES: readonly string[] = KINDS.map(({ type }) => type);
-
-/** The types of events that happen without a caller. */
-export const SYSTEM_TYPES: readonly string[] = listKinds(SYSTEM_ACTIVITIES).map(({ type }) => type);
 
 /** A filter for types: a type, or `scope.*` for all types of a scope. It doesn't have to exist. */
 export const TYPE_FILTER = /^[a-z]+(?:_[a-z]+)*\.(?:[a-z]+(?:_[a-z]+)*|\*)$/;

@@ -127,7 +127,7 @@ const append = (union: SQLiteSelect, select: SQLiteSelect) => union.unionAll(sel
 
 const identifier = (name: string) => sql`${sql.identifier(name)}`;
 
-/** SQL for a counter that triggers maintain in the row with this id. */
+/** SQL for a counter, such as that of `members_insert`, in the row with this id. */
 export const counter = (column: SQLiteColumn, id: SQL | string | number) =>
 	sql`coalesce((select ${column} from ${column.table} where ${column.table}.id = ${id}), 0)`;
 

@@ -42,9 +42,9 @@ export const selectLinks = (db: Database, where: SQL | undefined) =>
 type Links = Awaited<ReturnType<typeof selectLinks>>;
 
 /**
- * Returns the parts of a write that ends all links of a condition. Their sessions end by a trigger,
- * and so do sign-ins that somebody has begun with them: another link to the same provider, made in
- * the meantime, must not complete these.
+ * Returns the parts of a write that ends all links of a condition. The trigger
+ * `identities_delete` ends their sessions. Sign-ins that somebody has begun with them end, too: another
+ * link to the same provider, made in the meantime, must not complete these.
  * @param links what was read with this condition: if it isn't the same any more, `is_current` fails
  */
 export function unlinking(db: Database, where: SQL | undefined, links: Links) {

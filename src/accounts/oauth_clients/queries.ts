@@ -76,7 +76,7 @@ export const update = (tenant: Tenant, id: string, body: z.infer<typeof Update>)
 		}));
 	});
 
-/** Deletes an app. A trigger deletes its grants and codes. */
+/** Deletes an app. The trigger `oauth_clients_delete` deletes its grants and codes. */
 export async function remove(tenant: Tenant, id: string) {
 	const { db } = tenant;
 	const [[before], grants] = await tenant.read(

@@ -114,7 +114,7 @@ export async function insert(
 				name,
 				created_by: tenant.key.user_id,
 			}),
-			// Set here, so that the trigger doesn't have to change it.
+			// Set here, so that the trigger `members_insert` doesn't have to change it.
 			db
 				.insert(members)
 				.values({ organization_id: organization, user_id, level, is_active: false }),
@@ -166,7 +166,7 @@ export async function update(tenant: Tenant, id: string, body: z.infer<typeof Up
 	}));
 }
 
-/** Deletes an account. A trigger deletes its keys and memberships, and deactivates its user. */
+/** Deletes an account. The trigger `service_accounts_delete` ends its keys and memberships. */
 export async function remove(tenant: Tenant, id: string) {
 	const [[before], keys] = await tenant.read(
 		select(tenant).where(byId(tenant, id)),

@@ -26,11 +26,11 @@ import { addressees } from "./recipients.ts";
 import { itemIntervalMs, MIN_INTERVAL_MS, type Type, typeWith } from "./types.ts";
 
 /*
- * A trigger writes an alert in the transaction of each event that must be mailed: the object of the
- * event, and the position of its first event that hasn't been mailed. A digest is about all alerts
- * of one type in one organization. The tick takes a lease until the next mail may be sent, sends
- * the mails, and marks the events that it read as mailed. If it is killed before that, the mail is
- * sent again when the lease expires.
+ * The trigger `activity_log_alert` writes an alert in the transaction of each event that must be
+ * mailed: the object of the event, and the position of its first event that hasn't been mailed. A
+ * digest is about all alerts of one type in one organization. The tick takes a lease until the next
+ * mail may be sent, sends the mails, and marks the events that it read as mailed. If it is killed
+ * before that, the mail is sent again when the lease expires.
  */
 
 /** Limits of a tick. It starts no digest after `MAX_MAILS`. */
@@ -216,7 +216,7 @@ const settle = (
 	db
 		.update(alerts)
 		.set({
-			// The first event after it about the same object, as in the trigger.
+			// The first event after it about the same object, as in the trigger `activity_log_alert`.
 			position: sql`(select min(e.position) from activity_log as e
 				where e.organization_id = alerts.organization_id and e.is_system and e.position > ${last}
 				and e.scope = alerts.scope and e.activity = alerts.activity and alerts.subject =

@@ -1,22 +1,15 @@
-import { kindsOf, typeOf } from "../../db/event_types.ts";
+import { kindsOf, SYSTEM_TYPES, typeOf } from "../../db/event_types.ts";
 import type { Recipients } from "../../db/schema/notifications.ts";
 import { DAY_MS, HOUR_MS } from "../../lib/durations.ts";
 
 /** The types of events that can be mailed (docs/notifications.md#what-is-mailed). */
-export const TYPES = [
-	"batch_export.paused",
-	"batch_export_run.failed",
-	"batch_export_run.skipped",
-	"batch_export_run.completed",
-	"plugin_job.failed",
-	"key.expiring",
-	"domain.unverified",
-	"webhook.disabled",
-	"audit_stream.failed",
-] as const;
+export const TYPES = SYSTEM_TYPES;
 export type Type = (typeof TYPES)[number];
 
-/** The default recipients of each type. The trigger on `activity_log` repeats which have any. */
+/**
+ * The default recipients of each type. The trigger `activity_log_alert` repeats which types have
+ * any, and test/db/triggers.unit.test.ts compares them.
+ */
 export const DEFAULTS: Record<Type, Recipients> = {
 	"batch_export.paused": "admins",
 	"batch_export_run.failed": "admins",

@@ -9,9 +9,9 @@ import { type Endpoint, endpointOf } from "./secret.ts";
 
 /*
  * Delivers events to a webhook (docs/webhooks.md#how-events-are-delivered). The feed is the queue:
- * events are delivered up to `position`, and a trigger makes the webhook due when an event is
- * written. A worker saves its progress every second. If it is killed, another one continues from
- * there, so an event may be sent twice, but none is skipped.
+ * events are delivered up to `position`, and the trigger `activity_log_webhooks` makes the webhook
+ * due when an event is written. A worker saves its progress every second. If it is killed, another
+ * one continues from there, so an event may be sent twice, but none is skipped.
  */
 
 /** How often a worker saves its progress, in milliseconds. */

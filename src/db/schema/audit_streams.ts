@@ -61,7 +61,7 @@ export const auditStreams = sqliteTable(
 		/** null: the stream is paused. */
 		next_attempt_at: text(),
 		...lease(),
-		/** When the organization was deleted; set by a trigger. */
+		/** When the organization was deleted, by the trigger `audit_streams_organization_delete`. */
 		organization_deleted_at: text(),
 		created_at: created_at(),
 	},

@@ -53,7 +53,11 @@ export const LEVELS = ["DEBUG", "INFO", "WARNING", "ERROR"] as const;
 /** The destination of an export's rows (docs/exports.md#destinations). */
 export type Destination = { type: string; config: Record<string, unknown> };
 
-/** No foreign key to the project: running exports must be cleaned up after it is deleted. */
+/**
+ * No foreign key to the project: running exports must be cleaned up after it is deleted.
+ *
+ * Trigger `batch_exports_delete`, when an export is marked as deleted: cancels its runs and backfills.
+ */
 export const batchExports = sqliteTable(
 	"batch_exports",
 	{
@@ -115,7 +119,7 @@ export const batchExportBackfills = sqliteTable(
 		/** Where the backfill has come: what is before has a run. */
 		next_start_at: text().notNull(),
 		total_runs: integer().notNull(),
-		/** The number of runs that have ended, and how many of them failed; maintained by a trigger. */
+		/** The number of runs that have ended, and of those that failed, by `batch_export_runs_status`. */
 		finished_runs: integer().notNull().default(0),
 		failed_runs: integer().notNull().default(0),
 		created_at: created_at(),
@@ -134,6 +138,9 @@ export const batchExportBackfills = sqliteTable(
 /**
  * WITHOUT ROWID (in the migration): the primary key is the table itself. No foreign key to the
  * backfill: it would need an index, and a backfill is only deleted with its export.
+ *
+ * Trigger `batch_export_runs_status`, when a run of a backfill ends or starts again: counts the
+ * backfill's ended and failed runs.
  */
 export const batchExportRuns = sqliteTable(
 	"batch_export_runs",

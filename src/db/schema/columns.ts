@@ -19,7 +19,7 @@ export const lease = () => ({
 	lease_expires_at: text(),
 });
 export const boolean = () => integer({ mode: "boolean" });
-/** A number of rows that triggers maintain, so that pages don't count them. */
+/** A number of rows, so that pages don't count them. Written in the transaction of the rows. */
 export const counter = () => integer().notNull().default(0);
 export const list = <T>() => text({ mode: "json" }).$type<T[]>().notNull().default([]);
 export const map = <T>() => text({ mode: "json" }).$type<T>().notNull();

@@ -5,6 +5,10 @@ import { now } from "../now.ts";
 import { boolean, list } from "./columns.ts";
 import { organizations } from "./organizations.ts";
 
+/**
+ * Trigger `domains_delete`, after a delete: deletes the identities at the domain's providers, and all
+ * rows of its SCIM provider (src/db/schema/scim.ts).
+ */
 export const domains = sqliteTable(
 	"domains",
 	{

@@ -3,8 +3,11 @@ import { created_at } from "./columns.ts";
 import { users } from "./users.ts";
 
 /**
- * Accounts at providers that sign users in (docs/sign-on.md). Triggers keep `users.has_social_auth`,
- * delete the identities of a deleted domain, and end the sessions of a deleted identity.
+ * Accounts at providers that sign users in (docs/sign-on.md).
+ *
+ * Trigger `identities_insert`, after an insert: sets `users.has_social_auth`.
+ * Trigger `identities_delete`, after a delete: clears it with the user's last identity, and deletes
+ * the sessions that were started with the identity's connection.
  */
 export const identities = sqliteTable(
 	"identities",

@@ -16,6 +16,10 @@ import { users } from "./users.ts";
 /** One entry of Invite.private_project_access, as the client sent it. */
 export type ProjectAccess = { id: number; level: number | string };
 
+/**
+ * Trigger `invites_counted`, after an insert: adds one to `organizations.invites`.
+ * Trigger `invites_uncounted`, after a delete: subtracts one from it.
+ */
 export const invites = sqliteTable(
 	"invites",
 	{

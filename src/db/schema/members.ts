@@ -5,6 +5,12 @@ import { boolean, created_at, updated_at } from "./columns.ts";
 import { organizations } from "./organizations.ts";
 import { users } from "./users.ts";
 
+/**
+ * Trigger `members_insert`, after an insert: counts `organizations.active_members`, and makes members
+ * inactive who are service accounts or deactivated.
+ * Trigger `members_delete`, after a delete: uncounts the member, and removes it from the `break_glass`
+ * of the organization's domains.
+ */
 export const members = sqliteTable(
 	"members",
 	{
@@ -18,7 +24,10 @@ export const members = sqliteTable(
 		level: integer().notNull(),
 		joined_at: created_at(),
 		updated_at: updated_at(),
-		/** `users.is_active`, but false for service accounts; by triggers, for an index of members. */
+		/**
+		 * `users.is_active`, but false for service accounts, for an index of members. By the triggers
+		 * `members_insert` and `users_activity`.
+		 */
 		is_active: boolean().notNull().default(true),
 	},
 	(t) => [

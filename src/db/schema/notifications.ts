@@ -11,7 +11,7 @@ export const notifications = sqliteTable(
 		/** The type, as in the activity log. */
 		scope: text().notNull(),
 		activity: text().notNull(),
-		/** `admins`, `owner` or a list of UUIDs; null: the default. A trigger reads it too. */
+		/** `admins`, `owner` or a list of UUIDs; null: the default. `activity_log_alert` reads it too. */
 		recipients: text({ mode: "json" }).$type<Recipients>(),
 		/** The earliest time of the next mail of this type. */
 		next_mail_at: text().notNull().default(""),
@@ -22,7 +22,7 @@ export const notifications = sqliteTable(
 /** Who gets the mails of a type: the admins, the owner of the event's object, or these users. */
 export type Recipients = "admins" | "owner" | string[];
 
-/** Objects with events to mail, which a trigger on `activity_log` inserts. */
+/** Objects with events to mail, which the trigger `activity_log_alert` inserts. */
 export const alerts = sqliteTable(
 	"alerts",
 	{

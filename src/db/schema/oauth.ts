@@ -81,7 +81,11 @@ export const oauthDeviceRequests = sqliteTable("oauth_device_requests", {
 	expires_at: text().notNull(),
 });
 
-/** Apps that don't publish a document about themselves. The id is their `client_id`. */
+/**
+ * Apps that don't publish a document about themselves. The id is their `client_id`.
+ *
+ * Trigger `oauth_clients_delete`, after a delete: deletes the app's grants and codes.
+ */
 export const oauthClients = sqliteTable(
 	"oauth_clients",
 	{

@@ -10,6 +10,10 @@ type Feature = {
 	limit?: number;
 };
 
+/**
+ * Trigger `audit_streams_organization_delete`, after a delete: deletes the organization's paused
+ * audit streams, and makes the others due, to deliver their last events.
+ */
 export const organizations = sqliteTable("organizations", {
 	/** Never used again: the activity log and audit streams refer to it after its deletion. */
 	id: integer().primaryKey({ autoIncrement: true }),

@@ -3,6 +3,7 @@ import { v7 } from "uuid";
 import { boolean, created_at } from "./columns.ts";
 import { organizations } from "./organizations.ts";
 
+/** Trigger `projects_delete`, after a delete: marks the project's batch exports as deleted. */
 export const projects = sqliteTable(
 	"projects",
 	{

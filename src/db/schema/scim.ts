@@ -3,8 +3,8 @@ import { boolean, created_at, id, list, updated_at } from "./columns.ts";
 import { organizations } from "./organizations.ts";
 
 /*
- * What identity providers write with SCIM (docs/sign-on.md#scim). A trigger deletes the rows of a
- * deleted domain.
+ * What identity providers write with SCIM (docs/sign-on.md#scim). The trigger
+ * `domains_delete` deletes the rows of a deleted domain.
  */
 
 /** The tokens of a domain. Two are valid while one is replaced. */

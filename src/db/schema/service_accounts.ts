@@ -5,8 +5,10 @@ import { users } from "./users.ts";
 
 /**
  * Service accounts. An account's access is stored like a user's: its row in `users` has the keys,
- * its row in `members` the level, and its rows in `project_members` its private projects. When the
- * account is deleted, a trigger ends its access.
+ * its row in `members` the level, and its rows in `project_members` its private projects.
+ *
+ * Trigger `service_accounts_delete`, after a delete: deletes the account's keys and memberships, and
+ * deactivates its user.
  */
 export const serviceAccounts = sqliteTable(
 	"service_accounts",

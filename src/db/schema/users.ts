@@ -3,6 +3,11 @@ import { integer, sqliteTable, text } from "drizzle-orm/sqlite-core";
 import { v7 } from "uuid";
 import { boolean, created_at } from "./columns.ts";
 
+/**
+ * Trigger `users_activity`, when a person is deactivated or reactivated: sets `members.is_active`, and
+ * counts `organizations.active_members`.
+ * Trigger `users_delete`, before a delete: deletes the user's memberships of projects and organizations.
+ */
 export const users = sqliteTable("users", {
 	id: integer().primaryKey({ autoIncrement: true }),
 	uuid: text().notNull().unique().$defaultFn(v7),
@@ -18,7 +23,7 @@ export const users = sqliteTable("users", {
 	is_active: boolean().notNull().default(true),
 	/** Whether signing in requires the second factor in `two_factors`. */
 	is_2fa_enabled: boolean().notNull().default(false),
-	/** Whether the user has an identity at a provider; by triggers. */
+	/** Whether the user has an identity, by `identities_insert` and `identities_delete`. */
 	has_social_auth: boolean().notNull().default(false),
 	/**
 	 * Whether this row belongs to a service account, whose id is this row's `uuid`. When the account

@@ -45,7 +45,7 @@ export const webhooks = sqliteTable(
 		routing_key: text(),
 		/** Empty: all types. */
 		types: list<string>(),
-		/** The types in the form that a trigger compares, see src/activity/webhooks/types.ts. */
+		/** The types as `activity_log_webhooks` compares them, see src/activity/webhooks/types.ts. */
 		selectors: list<string>(),
 		description: text().notNull().default(""),
 		enabled: boolean().notNull().default(true),
@@ -64,9 +64,9 @@ export const webhooks = sqliteTable(
 		failing_since: text(),
 		last_error: text(),
 		/**
-		 * When the next event is due; null if there is none. A trigger sets it when an event is
-		 * written. It has no index, because an event would write a row more: the schedule reads all
-		 * webhooks.
+		 * When the next event is due; null if there is none. The trigger `activity_log_webhooks` sets
+		 * it when an event is written. It has no index, because an event would write a row more: the
+		 * schedule reads all webhooks.
 		 */
 		next_attempt_at: text(),
 		...lease(),

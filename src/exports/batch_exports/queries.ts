@@ -168,7 +168,7 @@ const unchanged = (row: Row) =>
 		scheduleUnchanged(row),
 	);
 
-/** Marks an export as deleted. Database triggers cancel its runs and backfills. */
+/** Marks an export as deleted. The trigger `batch_exports_delete` cancels its runs. */
 export async function remove(tenant: Tenant, id: string) {
 	const row = await read(tenant, id);
 	await tenant.write({
