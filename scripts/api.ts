@@ -11,7 +11,7 @@ import { run } from "./run.ts";
 const root = `${import.meta.dirname}/..`;
 
 /** The grammar of queries, without its extension. */
-const QUERY = "src/exports/engine/query/query";
+const QUERY = "src/exports/query/query";
 
 /** What the files are made from. */
 const SOURCES = [

@@ -39,8 +39,8 @@ function bundleConsole(): Output[] {
 		alias: {
 			"tenantry-client": `${root}/packages/client/src/index.ts`,
 			"tenantry-event-words": `${root}/src/activity/events/words.ts`,
-			"tenantry-file-names": `${root}/src/exports/engine/destinations/files/names.ts`,
-			"tenantry-query": `${root}/src/exports/engine/query/parse.ts`,
+			"tenantry-file-names": `${root}/src/exports/destinations/files/names.ts`,
+			"tenantry-query": `${root}/src/exports/query/parse.ts`,
 		},
 		define: { DESTINATION_SETTINGS: JSON.stringify(destinationSettings()) },
 		outdir: "public/console/assets",

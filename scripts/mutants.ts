@@ -62,11 +62,7 @@ const FOLDERS: Record<string, [own: string[], others: string[]]> = {
 	],
 	"exports/engine": [
 		["test/exports/engine/schedule", "test/exports/engine/windows", "test/exports/engine/run"],
-		[
-			"test/exports/engine/formats",
-			"test/exports/engine/sources",
-			"test/exports/engine/destinations/",
-		],
+		["test/exports/formats", "test/exports/engine/sources", "test/exports/destinations/"],
 	],
 	"exports/batch_exports": [
 		["test/exports/batch_exports/"],

@@ -157,6 +157,19 @@ export const WRONG_FORMAT = {
 	datetime: "Datetime has wrong format. Use ISO 8601.",
 };
 
+/** An HTTP or HTTPS URL without credentials. */
+export const url = () =>
+	text(2048)
+		.pipe(z.url({ protocol: /^https?$/ }))
+		.meta({ maxLength: 2048 })
+		.refine(
+			(value) => {
+				const { username = "", password = "" } = URL.parse(value) ?? {};
+				return username === "" && password === "";
+			},
+			{ error: "A URL can't contain a user name or a password." },
+		);
+
 /** A UUID of any version, converted to lower case. */
 export const uuid = () => z.string(WRONG_FORMAT.guid).trim().toLowerCase().pipe(z.guid());
 

@@ -1,3 +1,4 @@
+import * as z from "zod";
 import { reason } from "./reason.ts";
 
 /** A step of a test. `error` is null if it succeeded. */
@@ -40,7 +41,17 @@ export async function runSteps(steps: Record<string, () => Promise<unknown>>): P
 	return results;
 }
 
-export const testResult = (steps: Step[]) => ({
+/** The result of a test in a response. */
+export const TestResult = z
+	.object({
+		success: z.boolean(),
+		steps: z.array(
+			z.object({ name: z.string(), error: z.string().nullable(), warning: z.string().nullable() }),
+		),
+	})
+	.meta({ id: "BatchExportTrial" });
+
+export const testResult = (steps: Step[]): z.infer<typeof TestResult> => ({
 	success: steps.every(({ error }) => error === null),
 	steps: steps.map(({ name, error, warning = null }) => ({ name, error, warning })),
 });

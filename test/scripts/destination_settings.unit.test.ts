@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { destinationSettings } from "../../scripts/destination_settings.ts";
-import { secretsOf, TYPES } from "../../src/outbound/destinations/config.ts";
-import { configs } from "../../src/outbound/destinations/configs.ts";
+import { secretsOf, TYPES } from "../../src/exports/destinations/config.ts";
+import { configs } from "../../src/exports/destinations/configs.ts";
 
 const settings = destinationSettings();
 

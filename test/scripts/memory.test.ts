@@ -2,8 +2,8 @@ import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { expect, test } from "vitest";
 import { evaluator } from "../../src/exports/engine/evaluate.ts";
-import { parse } from "../../src/exports/engine/query/query.ts";
-import type { Row } from "../../src/exports/engine/rows.ts";
+import { parse } from "../../src/exports/query/query.ts";
+import type { Row } from "../../src/exports/query/rows.ts";
 
 setFlagsFromString("--expose-gc");
 const collectGarbage: () => void = runInNewContext("gc");

@@ -1,6 +1,6 @@
 import { env } from "cloudflare:workers";
 import { expect } from "vitest";
-import { sharedKey } from "../../src/outbound/buckets/azure/shared_key.ts";
+import { sharedKey } from "../../src/exports/destinations/azure/shared_key.ts";
 import { ACCOUNT } from "./azurite.ts";
 
 export const CONTAINER = "exports";

@@ -1,9 +1,9 @@
 import { env } from "cloudflare:workers";
 import { AwsClient } from "aws4fetch";
 import { v7 } from "uuid";
-import type { Destination, Job } from "../../src/exports/engine/destinations/destination.ts";
-import * as destinations from "../../src/exports/engine/destinations/index.ts";
-import type { Column, Row } from "../../src/exports/engine/rows.ts";
+import type { Destination, Job } from "../../src/exports/destinations/destination.ts";
+import * as destinations from "../../src/exports/destinations/index.ts";
+import type { Column, Row } from "../../src/exports/query/rows.ts";
 import { KEYS } from "./bucket.ts";
 import type { Received } from "./receiver.ts";
 

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { rawText, text } from "../../http/fields.ts";
-import { TestResult } from "../../outbound/destinations/shape.ts";
+import { TestResult } from "../../outbound/steps.ts";
 import { METHODS } from "../domains/connections.ts";
 import { PROBLEMS } from "../sso/problems.ts";
 import { Verified } from "../sso/shape.ts";

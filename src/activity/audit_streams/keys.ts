@@ -1,5 +1,5 @@
 import type { auditStreams } from "../../db/schema/audit_streams.ts";
-import { MAX_KEY_BYTES } from "../../outbound/buckets/bucket.ts";
+import { MAX_KEY_BYTES } from "../../exports/destinations/buckets/bucket.ts";
 import { MisconfiguredError } from "../../outbound/errors.ts";
 
 type Stream = Pick<typeof auditStreams.$inferSelect, "id" | "organization_uuid" | "destination">;

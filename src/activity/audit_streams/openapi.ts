@@ -1,7 +1,7 @@
 import * as z from "zod";
+import { configs } from "../../exports/destinations/configs.ts";
 import { describe, type OpenApi } from "../../http/openapi.ts";
 import { documentAs } from "../../http/router.ts";
-import { configs } from "../../outbound/destinations/configs.ts";
 import type auditStreams from "./routes.ts";
 import { AuditStream, create, FIXED, TYPES, test, update } from "./shape.ts";
 

@@ -13,9 +13,9 @@ import { lastPosition } from "../../db/entries.ts";
 import { now } from "../../db/now.ts";
 import { auditStreams } from "../../db/schema/audit_streams.ts";
 import { NO_LEASE } from "../../delivery/lease.ts";
+import { merged, sealed } from "../../exports/destinations/secrets.ts";
 import { orNotFound } from "../../http/errors.ts";
 import { mapResults, type Page } from "../../http/page.ts";
-import { merged, sealed } from "../../outbound/destinations/secrets.ts";
 import { genesis } from "./chain.ts";
 import { type create, toAuditStream, type update as Update } from "./shape.ts";
 

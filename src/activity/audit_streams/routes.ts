@@ -3,7 +3,7 @@ import { body } from "../../access/valid.ts";
 import { ADMIN } from "../../db/levels.ts";
 import { page } from "../../http/page.ts";
 import { created, noContent, ok, paginated, router } from "../../http/router.ts";
-import { TestResult } from "../../outbound/destinations/shape.ts";
+import { TestResult } from "../../outbound/steps.ts";
 import * as auditStreams from "./queries.ts";
 import { AuditStream, create, test, update } from "./shape.ts";
 import { testDestination } from "./test_destination.ts";

@@ -1,11 +1,11 @@
 import * as z from "zod";
 import type { Destination } from "../../db/schema/batch_exports.ts";
+import { parseConfig } from "../../exports/destinations/config.ts";
+import { shown } from "../../exports/destinations/secrets.ts";
 import { invalid } from "../../http/errors.ts";
 import { boolean, choice, name, notAChoice, timestamp } from "../../http/fields.ts";
 import { documentAs } from "../../http/router.ts";
 import { checkedBy } from "../../http/valid.ts";
-import { parseConfig } from "../../outbound/destinations/config.ts";
-import { shown } from "../../outbound/destinations/secrets.ts";
 
 /** The types of destinations for streams. */
 export const TYPES = ["S3", "R2"] as const;

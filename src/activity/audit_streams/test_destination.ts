@@ -1,13 +1,13 @@
 import type * as z from "zod";
 import type { Tenant } from "../../access/tenant.ts";
-import { endpointOf } from "../../outbound/destinations/config.ts";
-import { merged, opened } from "../../outbound/destinations/secrets.ts";
-import type { TestResult } from "../../outbound/destinations/shape.ts";
+import { endpointOf } from "../../exports/destinations/config.ts";
+import { merged, opened } from "../../exports/destinations/secrets.ts";
 import { reason } from "../../outbound/reason.ts";
 import {
 	runSteps,
 	stillThere,
 	TEST_TIMEOUT_MS,
+	type TestResult,
 	testResult,
 	Warning,
 } from "../../outbound/steps.ts";
@@ -36,8 +36,8 @@ export async function testDestination(
 	const { organization_uuid } = tenant.caller;
 	const stream = { ...row, organization_uuid: organization_uuid ?? "", destination: stored };
 	const [{ openBucket }, { NO_MARK }] = await Promise.all([
-		import("../../outbound/buckets/open.ts"),
-		import("../../outbound/buckets/bucket.ts"),
+		import("../../exports/destinations/buckets/open.ts"),
+		import("../../exports/destinations/buckets/bucket.ts"),
 	]);
 	const { bucket, steps } = await openBucket(
 		tenant.env,

@@ -10,8 +10,8 @@ import {
 	set,
 	text,
 	timestamp,
+	url,
 } from "../../http/fields.ts";
-import { url } from "../../outbound/destinations/fields.ts";
 
 /** One attempt to deliver an event (docs/webhooks.md#deliveries). */
 export const WebhookDelivery = z

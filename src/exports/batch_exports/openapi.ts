@@ -1,7 +1,7 @@
 import { describe, type OpenApi } from "../../http/openapi.ts";
 import { documentAs } from "../../http/router.ts";
-import { Destination, DestinationUpdate } from "../../outbound/destinations/openapi.ts";
-import { TestResult } from "../../outbound/destinations/shape.ts";
+import { TestResult } from "../../outbound/steps.ts";
+import { Destination, DestinationUpdate } from "../destinations/openapi.ts";
 import type batchExports from "./routes.ts";
 import {
 	BackfilledExport,

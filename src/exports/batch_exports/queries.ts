@@ -15,7 +15,7 @@ import { batchExports } from "../../db/schema/batch_exports.ts";
 import { projects } from "../../db/schema/projects.ts";
 import { invalid } from "../../http/errors.ts";
 import type { Page } from "../../http/page.ts";
-import { exportCipher, merged, sealed } from "../../outbound/destinations/secrets.ts";
+import { exportCipher, merged, sealed } from "../destinations/secrets.ts";
 import { reschedule, resume, schedule } from "../engine/windows.ts";
 import { checkModel, checkQuery, checkRange, parsedQuery } from "./rules.ts";
 import { type create, toBatchExport, type update as Update } from "./shape.ts";

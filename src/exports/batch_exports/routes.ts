@@ -1,7 +1,7 @@
 import { body, query } from "../../access/valid.ts";
 import { page } from "../../http/page.ts";
 import { created, noContent, ok, paginated, paginatedWithin, router } from "../../http/router.ts";
-import { TestResult } from "../../outbound/destinations/shape.ts";
+import { TestResult } from "../../outbound/steps.ts";
 import * as backfills from "./backfills.ts";
 import * as logs from "./logs.ts";
 import * as metrics from "./metrics.ts";

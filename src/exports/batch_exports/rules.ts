@@ -1,10 +1,10 @@
 /** The rules for an export's range, model and query (docs/exports.md). */
 
 import { invalid } from "../../http/errors.ts";
-import { isDatabase } from "../../outbound/destinations/config.ts";
-import { whyNotColumns } from "../engine/destinations/column_names.ts";
-import { parse } from "../engine/query/query.ts";
-import { fieldsOf, shadowedKey } from "../engine/rows.ts";
+import { whyNotColumns } from "../destinations/column_names.ts";
+import { isDatabase } from "../destinations/config.ts";
+import { parse } from "../query/query.ts";
+import { fieldsOf, shadowedKey } from "../query/rows.ts";
 import type { Row } from "./statements.ts";
 
 export function checkRange(start_at: string | null, end_at: string | null) {

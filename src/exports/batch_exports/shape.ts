@@ -20,9 +20,9 @@ import {
 } from "../../http/fields.ts";
 import { documentAs } from "../../http/router.ts";
 import { checkedBy } from "../../http/valid.ts";
-import { parseConfig, TYPES } from "../../outbound/destinations/config.ts";
-import { shown } from "../../outbound/destinations/secrets.ts";
-import { parse } from "../engine/query/query.ts";
+import { parseConfig, TYPES } from "../destinations/config.ts";
+import { shown } from "../destinations/secrets.ts";
+import { parse } from "../query/query.ts";
 
 /** A run of an export (docs/exports.md#runs). */
 export const BatchExportRun = z

@@ -1,13 +1,12 @@
 import type * as z from "zod";
 import type { Tenant } from "../../access/tenant.ts";
 import type { Destination } from "../../db/schema/batch_exports.ts";
-import { endpointOf, isDatabase } from "../../outbound/destinations/config.ts";
-import { exportCipher, merged, normalized, opened } from "../../outbound/destinations/secrets.ts";
-import type { TestResult } from "../../outbound/destinations/shape.ts";
-import { TEST_TIMEOUT_MS, testResult } from "../../outbound/steps.ts";
-import { parse } from "../engine/query/query.ts";
-import { fieldsOf, type Model } from "../engine/rows.ts";
-import { sampleOf } from "../engine/sample.ts";
+import { TEST_TIMEOUT_MS, type TestResult, testResult } from "../../outbound/steps.ts";
+import { endpointOf, isDatabase } from "../destinations/config.ts";
+import { sampleOf } from "../destinations/sample.ts";
+import { exportCipher, merged, normalized, opened } from "../destinations/secrets.ts";
+import { parse } from "../query/query.ts";
+import { fieldsOf, type Model } from "../query/rows.ts";
 import { checkModel, checkQuery } from "./rules.ts";
 import type { test as Test, update as Update } from "./shape.ts";
 import { activityOf, read } from "./statements.ts";
@@ -65,7 +64,7 @@ async function test(
 	{ type, config }: Destination,
 	{ model, xql_query, team_id }: Content,
 ): Promise<z.infer<typeof TestResult>> {
-	const { destinationOf } = await import("../engine/destinations/index.ts");
+	const { destinationOf } = await import("../destinations/index.ts");
 	const destination = await destinationOf(env, type, config, TEST_TIMEOUT_MS);
 	const query = xql_query === null ? null : parse(xql_query).fields;
 	const fields = fieldsOf(model, query, isDatabase(type));

@@ -1,13 +1,13 @@
 import { generateKeyPairSync } from "node:crypto";
 import { describe, expect, test } from "vitest";
-import { ApiError } from "../../../src/http/errors.ts";
 import {
 	endpointOf,
 	parseConfig,
 	secretsOf,
 	TYPES,
 	type Type,
-} from "../../../src/outbound/destinations/config.ts";
+} from "../../../src/exports/destinations/config.ts";
+import { ApiError } from "../../../src/http/errors.ts";
 
 /** A private key in PEM, as in a service account's JSON key. */
 const pemOf = ({ privateKey }: Pick<ReturnType<typeof generateKeyPairSync>, "privateKey">) =>

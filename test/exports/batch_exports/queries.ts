@@ -2,8 +2,8 @@ import * as fc from "fast-check";
 import { expect, test } from "vitest";
 import { evaluator } from "../../../src/exports/engine/evaluate.ts";
 import { like } from "../../../src/exports/engine/like.ts";
-import { parse } from "../../../src/exports/engine/query/query.ts";
-import type { Row } from "../../../src/exports/engine/rows.ts";
+import { parse } from "../../../src/exports/query/query.ts";
+import type { Row } from "../../../src/exports/query/rows.ts";
 import { ApiError } from "../../../src/http/errors.ts";
 import { wrong } from "../../support/errors.ts";
 

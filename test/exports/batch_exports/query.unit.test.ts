@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { like } from "../../../src/exports/engine/like.ts";
-import { parse } from "../../../src/exports/engine/query/query.ts";
+import { parse } from "../../../src/exports/query/query.ts";
 import { wrong } from "../../support/errors.ts";
 import { evaluated, KEYS, quoted, rejection, select, TEAM, testQueries } from "./queries.ts";
 

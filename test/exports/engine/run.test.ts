@@ -24,7 +24,7 @@ import { outbox } from "../../support/mail.ts";
 import { systemEvents } from "../../support/system_events.ts";
 import { eventually, stopClock, withoutPatience } from "../../support/time.ts";
 import { addBackfills, addRuns, db, join, rowIdOf, rowOf, world } from "../../support/world.ts";
-import { ask, config as POSTGRES, quoted, withTable } from "./destinations/postgres_tables.ts";
+import { ask, config as POSTGRES, quoted, withTable } from "../destinations/postgres_tables.ts";
 import {
 	atPart,
 	carried,

@@ -1,9 +1,9 @@
 import { env } from "cloudflare:workers";
 import { createClient } from "@clickhouse/client-web";
 import { beforeAll, describe, expect, test } from "vitest";
-import { parse } from "../../../src/exports/engine/query/query.ts";
 import { clickhouse } from "../../../src/exports/engine/sources/clickhouse.ts";
 import { d1 } from "../../../src/exports/engine/sources/d1.ts";
+import { parse } from "../../../src/exports/query/query.ts";
 import { access, create, mirror, noClickHouse } from "../../support/clickhouse_tables.ts";
 import { event, insert, selection, team, testSource, walk } from "./sources/cases.ts";
 

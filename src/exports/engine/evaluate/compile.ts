@@ -1,6 +1,6 @@
 import { parseExact } from "../../../lib/lossless_json.ts";
+import { comparedAs, type Expression, isLiteral, kindOf, NULL } from "../../query/expression.ts";
 import { like } from "../like.ts";
-import { comparedAs, type Expression, isLiteral, kindOf, NULL } from "../query/expression.ts";
 import { computeExactly, type Numeric, orderOfJson, toExactNumber, toInteger } from "./numbers.ts";
 import {
 	finite,

@@ -1,5 +1,5 @@
 import { readMoment } from "../../../lib/moment.ts";
-import type { Row } from "../rows.ts";
+import type { Row } from "../../query/rows.ts";
 
 /** JSON: a whole column, or the value at a path in it. `exact` keeps all digits of numbers. */
 type Json = { text: string } | { value: unknown; exact: () => unknown };

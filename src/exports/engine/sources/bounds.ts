@@ -1,4 +1,4 @@
-import { type Field, type Leaf, leavesOf } from "../query/expression.ts";
+import { type Field, type Leaf, leavesOf } from "../../query/expression.ts";
 import type { Scan, Weights } from "./source.ts";
 
 /** The limits of a page. A single row may be larger. */

@@ -1,6 +1,6 @@
+import { kindOf } from "../../query/expression.ts";
+import type { Row } from "../../query/rows.ts";
 import { toInteger } from "../evaluate/numbers.ts";
-import { kindOf } from "../query/expression.ts";
-import type { Row } from "../rows.ts";
 import { MAX_PAGE_BYTES, MAX_PAGE_ROWS } from "./bounds.ts";
 import { Items } from "./clickhouse/batches.ts";
 import { type Access, type Client, connect } from "./clickhouse/client.ts";

@@ -3,7 +3,7 @@ import { iso } from "../../../db/now.ts";
 import { FAR_MS, IS_FAR } from "../../../db/schema/events.ts";
 import { formatUuid } from "../../../db/uuid_bytes.ts";
 import { MINUTE_MS } from "../../../lib/durations.ts";
-import type { Model, Row } from "../rows.ts";
+import type { Model, Row } from "../../query/rows.ts";
 import { MAX_PAGE_BYTES, MAX_PAGE_ROWS, weight } from "./bounds.ts";
 import { queried } from "./queried.ts";
 import type { Filter, Position, Scan, Source, Table } from "./source.ts";

@@ -1,6 +1,6 @@
 import { iso } from "../../../db/now.ts";
 import { readMoment } from "../../../lib/moment.ts";
-import { type Expression, isLiteral, type Literal } from "../query/expression.ts";
+import { type Expression, isLiteral, type Literal } from "../../query/expression.ts";
 import type { Filter } from "./source.ts";
 
 /** A statement in D1 can have at most a hundred parameters. A filter has up to two. */

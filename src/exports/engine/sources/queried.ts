@@ -1,7 +1,7 @@
 import { derivePersonId } from "../../../db/person_id.ts";
+import type { Expression, Field } from "../../query/expression.ts";
+import { copied, type Row } from "../../query/rows.ts";
 import { columnsOf, type Evaluate, evaluator } from "../evaluate.ts";
-import type { Expression, Field } from "../query/expression.ts";
-import { copied, type Row } from "../rows.ts";
 import { weightsOf } from "./bounds.ts";
 import { pushDown } from "./pushdown.ts";
 import type { Position, Scan, Selection, Source, Table } from "./source.ts";

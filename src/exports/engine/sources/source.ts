@@ -1,5 +1,5 @@
-import type { Expression, Field } from "../query/expression.ts";
-import type { Model, Row } from "../rows.ts";
+import type { Expression, Field } from "../../query/expression.ts";
+import type { Model, Row } from "../../query/rows.ts";
 
 /** The rows of a run, and the fields of each. */
 export type Selection = {

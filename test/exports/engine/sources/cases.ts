@@ -4,9 +4,9 @@ import { beforeAll, describe, expect, test } from "vitest";
 import { derivePersonId } from "../../../../src/db/person_id.ts";
 import { events, persons } from "../../../../src/db/schema/events.ts";
 import { evaluator } from "../../../../src/exports/engine/evaluate.ts";
-import { parse } from "../../../../src/exports/engine/query/query.ts";
-import { fieldsOf, type Model, type Row } from "../../../../src/exports/engine/rows.ts";
 import type { Position, Selection, Source } from "../../../../src/exports/engine/sources/source.ts";
+import { parse } from "../../../../src/exports/query/query.ts";
+import { fieldsOf, type Model, type Row } from "../../../../src/exports/query/rows.ts";
 import { fill, newId } from "../../../support/events.ts";
 import { db, times } from "../../../support/world.ts";
 

@@ -1,9 +1,9 @@
 import { createClient } from "@clickhouse/client-web";
 import { beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
-import { parse } from "../../../../src/exports/engine/query/query.ts";
-import type { Row } from "../../../../src/exports/engine/rows.ts";
 import { clickhouse } from "../../../../src/exports/engine/sources/clickhouse.ts";
 import type { Position, Selection, Source } from "../../../../src/exports/engine/sources/source.ts";
+import { parse } from "../../../../src/exports/query/query.ts";
+import type { Row } from "../../../../src/exports/query/rows.ts";
 import { MisconfiguredError } from "../../../../src/outbound/errors.ts";
 import { access, noClickHouse } from "../../../support/clickhouse_tables.ts";
 import { selection as anySelection } from "./cases.ts";

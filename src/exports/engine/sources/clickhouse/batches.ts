@@ -1,4 +1,4 @@
-import type { Row } from "../../rows.ts";
+import type { Row } from "../../../query/rows.ts";
 
 /** How long a server may be silent within its response. */
 const SILENCE_TIMEOUT_MS = 60_000;

@@ -1,6 +1,6 @@
 import { createClient } from "@clickhouse/client-web";
 import { redactor } from "../../../../auth/secrets.ts";
-import type { Row } from "../../rows.ts";
+import type { Row } from "../../../query/rows.ts";
 import { parseRows } from "./batches.ts";
 
 /** Shorter than the request's timeout, so that ClickHouse itself gives up first. */

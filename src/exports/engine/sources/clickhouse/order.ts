@@ -1,5 +1,5 @@
 import { MisconfiguredError } from "../../../../outbound/errors.ts";
-import type { Model } from "../../rows.ts";
+import type { Model } from "../../../query/rows.ts";
 import type { Position } from "../source.ts";
 
 /** An expression that rows are ordered by, and the type of its values as query parameters. */

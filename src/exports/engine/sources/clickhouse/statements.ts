@@ -1,5 +1,5 @@
-import { kindOf } from "../../query/expression.ts";
-import type { Model } from "../../rows.ts";
+import { kindOf } from "../../../query/expression.ts";
+import type { Model } from "../../../query/rows.ts";
 import { MAX_PAGE_ROWS, orderOf, weight } from "../bounds.ts";
 import type { Filter, Scan } from "../source.ts";
 import { dayOf, isAfter, type Order, type Place, parametersOf, textOf } from "./order.ts";

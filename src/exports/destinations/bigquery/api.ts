@@ -1,0 +1,104 @@
+import * as z from "zod";
+import { isCutObject, jsonOf } from "../../../lib/json.ts";
+import { type HttpResponse, sender, unavailable } from "../../../outbound/send.ts";
+import { errorOf, type Problem, type Settings } from "./errors.ts";
+import { issueToken, tokenUri } from "./token.ts";
+
+const ENDPOINT = "https://bigquery.googleapis.com";
+
+const ErrorBody = z.object({
+	error: z.object({
+		message: z.string().default(""),
+		errors: z.array(z.object({ reason: z.string() })).default([]),
+	}),
+});
+
+type Options = {
+	query?: Record<string, string>;
+	body?: Uint8Array | string | undefined;
+	type?: string;
+	upload?: boolean;
+};
+
+function problemOf(status: number, json: unknown): Problem {
+	if (status < 300)
+		return { reason: "", message: `a response that isn't BigQuery's (status ${status})` };
+	const { error } = ErrorBody.safeParse(json).data ?? {};
+	return {
+		reason: error?.errors[0]?.reason ?? (status === 401 ? "authError" : ""),
+		message: error?.message || `status ${status}`,
+	};
+}
+
+export type Api = ReturnType<typeof apiOf>;
+
+/** Returns the functions that send requests to BigQuery's REST API (version 2). */
+export function apiOf(env: Env, config: Settings, timeoutMs: number) {
+	const server = sender(env, timeoutMs);
+	const { project_id, private_key } = config;
+	const url = (config.endpoint_url ?? ENDPOINT).replace(/\/$/, "");
+	const project = `/bigquery/v2/projects/${encodeURIComponent(project_id)}`;
+	let token: string | undefined;
+	const secrets = () => [private_key, ...(token ? [token] : [])];
+
+	async function request(
+		method: string,
+		path: string,
+		{ query = {}, body, type = "application/json", upload = false }: Options = {},
+		isRepeated = false,
+	): Promise<HttpResponse> {
+		token ??= await issueToken(server, config);
+		const address = new URL(`${url}${upload ? "/upload" : ""}${project}${path}`);
+		for (const [name, value] of Object.entries(query)) address.searchParams.set(name, value);
+		const response = await server.send(
+			new Request(address, {
+				method,
+				headers: {
+					authorization: `Bearer ${token}`,
+					...(body !== undefined && { "content-type": type }),
+				},
+				...(body !== undefined && { body }),
+			}),
+			secrets(),
+		);
+		if (response.status === 401 && !isRepeated) {
+			token = undefined;
+			return request(method, path, { query, body, type, upload }, true);
+		}
+		return response;
+	}
+
+	const explain = (problem: Problem) => errorOf(problem, { config, url, secrets: secrets() });
+
+	/** Returns the body of a response; null if it is an error whose status is in `expected`. */
+	async function ask<S extends z.ZodType>(
+		shape: S,
+		expected: number[],
+		...options: Parameters<typeof request>
+	): Promise<z.output<S> | null> {
+		const response = await request(...options);
+		const { status, text } = response;
+		if (expected.includes(status)) return null;
+		const json = jsonOf(text);
+		const { success, data } = shape.safeParse(json);
+		if (success && status < 300) return data;
+		if (status < 300 && isCutObject(text)) throw unavailable(response);
+		throw explain(problemOf(status, json));
+	}
+
+	return {
+		url,
+		ask,
+		explain,
+
+		/** @throws if the token server or BigQuery doesn't respond; the status doesn't matter */
+		async reach() {
+			for (const address of new Set([tokenUri(config), url]))
+				await server.exchange(new Request(address), []);
+		},
+
+		async signIn() {
+			token = await issueToken(server, config);
+		},
+	};
+}

@@ -1,0 +1,100 @@
+/** The fields that the configs of several destinations have. */
+import * as z from "zod";
+import {
+	choice,
+	eventName,
+	integer,
+	issue,
+	notAChoice,
+	rawText,
+	text,
+	url,
+} from "../../http/fields.ts";
+
+/** New schemas for each field, because the OpenAPI document describes each field separately. */
+const names = () => z.array(eventName(400)).max(1000).nullish();
+
+/** Which events are exported. An empty `include_events` means all. */
+export const filters = { include_events: names(), exclude_events: names() };
+
+const VARIABLES = [
+	"year",
+	"month",
+	"day",
+	"hour",
+	"minute",
+	"second",
+	"data_interval_start",
+	"data_interval_end",
+	"window",
+	"table",
+];
+
+/** The prefix of keys. It can't have segments that URLs would normalise. */
+const prefix = text(512).check(({ value, issues }) => {
+	const unknownVariable = [...value.matchAll(/\{([^{}]*)\}/g)].find(
+		([, name = ""]) => !VARIABLES.includes(name),
+	);
+	if (unknownVariable)
+		issues.push(issue(value, "invalid_input", `Unknown variable ${unknownVariable[0]}.`));
+	if (value.split("/").some((segment) => /^\.\.?$/.test(segment)))
+		issues.push(issue(value, "invalid_input", "A prefix can't have the segments . or .. ."));
+});
+
+/** The value of a header. The runtime would also send other characters, but it logs such values. */
+export const header = (max: number) =>
+	rawText(max).regex(/^[\x20-\x7e]*$/, "Only printable ASCII characters are allowed.");
+
+/** The fields that all file destinations have. */
+export const file = {
+	prefix,
+	file_format: choice(["JSONLines", "Parquet", "CSV"]).nullish(),
+	compression: choice(["gzip", "snappy", "zstd"]).nullish(),
+	max_file_size_mb: integer(1, 100_000).nullish(),
+	...filters,
+};
+
+/** Only Parquet can be compressed with snappy. */
+export function compressible({
+	value,
+	issues,
+}: z.core.ParsePayload<{
+	file_format?: string | null | undefined;
+	compression?: string | null | undefined;
+}>) {
+	const { file_format, compression } = value;
+	if (file_format === "Parquet" || compression !== "snappy") return;
+	issues.push({
+		...issue(compression, "invalid_choice", notAChoice(compression), ["gzip", "zstd"]),
+		path: ["compression"],
+	});
+}
+
+/** The URL of a file destination's server, without the bucket. */
+export const endpoint = () =>
+	url()
+		.refine((value) => !/[?#]/.test(value), {
+			error: "The URL of an endpoint can't have a query or a fragment.",
+		})
+		.nullish();
+
+/** A bucket name that can be a segment of a URL. */
+export const bucketName = () =>
+	text(255)
+		.min(1)
+		.regex(
+			/^(?!\.+$)[\w.-]+$/,
+			"The name of a bucket can only have letters, digits, dots, hyphens and underscores.",
+		);
+
+/** A host, normalised as in URLs. */
+export const host = text(255)
+	.min(1)
+	.transform((value, { issues }) => {
+		const bare = value.includes(":") && !value.startsWith("[") ? `[${value}]` : value;
+		const hostname = /[/?#@\\]/.test(value) ? "" : (URL.parse(`http://${bare}`)?.hostname ?? "");
+		if (hostname === "") issues.push(issue(value, "invalid_input", "Enter a valid host."));
+		return hostname;
+	})
+	.pipe(z.string().min(1))
+	.meta({ maxLength: 255 });

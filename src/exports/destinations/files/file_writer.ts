@@ -1,0 +1,76 @@
+import { csv } from "../../formats/csv.ts";
+import type { Encoder } from "../../formats/format.ts";
+import { jsonLines } from "../../formats/jsonlines.ts";
+import { parquet } from "../../formats/parquet.ts";
+import type { Column, Row } from "../../query/rows.ts";
+import { PART_BYTES } from "../buckets/bucket.ts";
+import { type FilesConfig, lineCompression } from "./names.ts";
+import type { PartWriter } from "./part_writer.ts";
+
+/** How many more bytes than a part are collected, because sizes are approximate. */
+const MARGIN_BYTES = 2 ** 18;
+
+/** Returns the encoder of a file that has `offset` bytes, and the state that they left. */
+function encoderOf(config: FilesConfig, columns: Column[], offset = 0, state = ""): Encoder {
+	switch (config.file_format) {
+		case "Parquet":
+			return parquet(columns, config.compression ?? null, { offset, state });
+		case "CSV":
+			return csv(columns, lineCompression(config), offset);
+		default:
+			return jsonLines(columns, lineCompression(config));
+	}
+}
+
+/** Encodes rows into the files of a run, from the `state` of the encoder on. */
+export function fileWriter(
+	config: FilesConfig,
+	columns: Column[],
+	parts: PartWriter,
+	state: string,
+) {
+	let encoder = encoderOf(config, columns, parts.size(), state);
+
+	async function append(pieces: Uint8Array[]) {
+		for (const piece of pieces) await parts.append(piece);
+	}
+
+	async function end() {
+		await append(encoder.finish());
+		await parts.sendRest();
+	}
+
+	return {
+		/** The size of the current file so far, in bytes. Approximate if rows aren't encoded yet. */
+		size: () => parts.size() + encoder.pending,
+		state: () => encoder.state(),
+
+		async write(rows: Row[], bytes: number) {
+			await append(await encoder.write(rows, bytes));
+		},
+
+		async flush() {
+			await append(encoder.flush());
+		},
+
+		/** Whether the rows that the encoder has collected would fill a part. */
+		isPartFull: () => parts.rest.length + encoder.pending > PART_BYTES + MARGIN_BYTES,
+
+		async next() {
+			await end();
+			encoder.release?.();
+			parts.nextFile();
+			encoder = encoderOf(config, columns);
+		},
+
+		/** Ends the last file. A file without an upload stays in memory, for `Uploads.close`. */
+		async finish() {
+			if (parts.isUpload()) await end();
+			else for (const piece of encoder.finish()) parts.rest.push(piece);
+		},
+
+		release() {
+			encoder.release?.();
+		},
+	};
+}

@@ -1,0 +1,52 @@
+import { type Bucket, type Mark, markAs } from "../buckets/bucket.ts";
+
+const { metadata, markIn } = markAs({ export_id: "tenantry-export", upload: "tenantry-upload" });
+
+const optionsOf = (contentType: string, mark: Mark) => ({
+	httpMetadata: { contentType },
+	customMetadata: metadata(mark),
+});
+
+/** Returns the result; null if R2's error says that the upload doesn't exist (any more). */
+const unlessGone = <T>(promise: Promise<T>) =>
+	promise.catch((error: unknown) => {
+		if (error instanceof Error && /\(10024\)/.test(error.message)) return null;
+		throw error;
+	});
+
+/** The worker's own bucket. */
+export function r2({ EXPORTS }: Env): Bucket {
+	return {
+		async put(key, body, type, mark) {
+			await EXPORTS.put(key, body, optionsOf(type, mark));
+		},
+		begin: async (key, type, mark) =>
+			(await EXPORTS.createMultipartUpload(key, optionsOf(type, mark))).uploadId,
+		async part(key, id, number, body) {
+			const upload = EXPORTS.resumeMultipartUpload(key, id);
+			const part = await unlessGone(upload.uploadPart(number, body));
+			return part?.etag ?? null;
+		},
+		async complete(key, id, parts) {
+			const upload = EXPORTS.resumeMultipartUpload(key, id);
+			const uploadedParts = parts.map((etag, i) => ({ partNumber: i + 1, etag }));
+			return (await unlessGone(upload.complete(uploadedParts))) !== null;
+		},
+		async abort(key, id) {
+			await unlessGone(EXPORTS.resumeMultipartUpload(key, id).abort());
+		},
+		async mark(key) {
+			const object = await EXPORTS.head(key);
+			return object && markIn(new Map(Object.entries(object.customMetadata ?? {})));
+		},
+		remove: (key) => EXPORTS.delete(key),
+		async *list(prefix) {
+			let cursor: string | undefined;
+			do {
+				const page = await EXPORTS.list({ prefix, ...(cursor && { cursor }) });
+				yield page.objects.map(({ key }) => key);
+				cursor = page.truncated ? page.cursor : undefined;
+			} while (cursor);
+		},
+	};
+}

@@ -1,0 +1,133 @@
+import { AwsClient } from "aws4fetch";
+import { MisconfiguredError } from "../../../outbound/errors.ts";
+import { elementOf } from "../../../outbound/quote.ts";
+import { type Bucket, type Mark, markAs, type OpenBucket } from "../buckets/bucket.ts";
+import { type Client, connect, type Options, objectUrl } from "../buckets/client.ts";
+import type { Config } from "../config.ts";
+import {
+	AMAZON,
+	codeOf,
+	type Dialect,
+	INCOMPATIBLE,
+	notStored,
+	SIGNING_ERRORS,
+	toError,
+} from "./errors.ts";
+
+type Settings = Config<"S3">;
+
+/** The error codes for an upload or an object that doesn't exist. */
+const ABSENT = ["NoSuchUpload", "NoSuchKey"];
+
+const { metadata, markIn } = markAs({
+	export_id: "x-amz-meta-tenantry-export",
+	upload: "x-amz-meta-tenantry-upload",
+});
+
+export function bucketUrl({ bucket_name, region, endpoint_url, ...config }: Settings) {
+	const { protocol, host, pathname } = new URL(
+		endpoint_url ?? `https://s3.${region}.amazonaws.com`,
+	);
+	const path = pathname.replace(/\/$/, "");
+	return config.use_virtual_style_addressing
+		? new URL(`${protocol}//${bucket_name}.${host}${path}`)
+		: new URL(`${protocol}//${host}${path}/${bucket_name}`);
+}
+
+function signer(config: Settings, base: URL, { keys }: Dialect) {
+	const client = new AwsClient({
+		accessKeyId: config.aws_access_key_id ?? "",
+		secretAccessKey: config.aws_secret_access_key ?? "",
+		...(config.aws_session_token && { sessionToken: config.aws_session_token }),
+		region: config.region,
+		service: "s3",
+		retries: 0,
+	});
+	return async (method: string, key: string, options: Options) => {
+		if (!client.accessKeyId || !client.secretAccessKey)
+			throw new MisconfiguredError(`Requests can't be signed without ${keys}.`);
+		return client.sign(objectUrl(base, key, options), {
+			method,
+			...(options.headers && { headers: options.headers }),
+			...(options.body !== undefined && { body: options.body }),
+		});
+	};
+}
+
+/** Opens a bucket of Amazon S3 or a compatible service. */
+export function s3(env: Env, config: Settings, timeoutMs: number, dialect = AMAZON): OpenBucket {
+	const base = bucketUrl(config);
+	const { aws_access_key_id, aws_secret_access_key, aws_session_token } = config;
+	const client = connect(env, timeoutMs, {
+		base,
+		secrets: [aws_access_key_id, aws_secret_access_key, aws_session_token].filter(
+			(secret) => typeof secret === "string",
+		),
+		sign: signer(config, base, dialect),
+		codeOf,
+		isUnauthenticated: (response) => SIGNING_ERRORS.includes(codeOf(response)),
+		explain: (response) => toError(response, config, dialect),
+		incompatible: INCOMPATIBLE,
+		list: {
+			query: { "list-type": 2 },
+			parameters: { size: "max-keys", position: "continuation-token" },
+			elements: { root: "ListBucketResult", key: "Key", next: "NextContinuationToken" },
+		},
+	});
+	return { bucket: bucketOf(client, config, base), steps: client.steps };
+}
+
+function bucketOf({ ask, request, incomplete, list }: Client, config: Settings, base: URL): Bucket {
+	const headersOf = (type: string, mark: Mark) => ({
+		"content-type": type,
+		...metadata(mark),
+		...(config.encryption && { "x-amz-server-side-encryption": config.encryption }),
+		...(config.kms_key_id && { "x-amz-server-side-encryption-aws-kms-key-id": config.kms_key_id }),
+	});
+	return {
+		async put(key, body, type, mark) {
+			const response = await ask(ABSENT, "PUT", key, { body, headers: headersOf(type, mark) });
+			if (!response?.headers.has("etag")) throw notStored(base);
+		},
+		async begin(key, type, mark) {
+			const options = { query: { uploads: "" }, headers: headersOf(type, mark) };
+			const response = await ask([], "POST", key, options);
+			const id = elementOf("UploadId", response?.text ?? "");
+			if (response && id === "")
+				throw incomplete(response, "InitiateMultipartUploadResult", "did not start an upload");
+			return id;
+		},
+		async part(key, uploadId, partNumber, body) {
+			const response = await ask(ABSENT, "PUT", key, { query: { partNumber, uploadId }, body });
+			if (response && !response.headers.has("etag")) throw notStored(base);
+			return response?.headers.get("etag") ?? null;
+		},
+		async complete(key, uploadId, parts) {
+			const partList = parts.map(
+				(etag, i) => `<Part><PartNumber>${i + 1}</PartNumber><ETag>${etag}</ETag></Part>`,
+			);
+			const response = await ask(ABSENT, "POST", key, {
+				query: { uploadId },
+				body: `<CompleteMultipartUpload>${partList.join("")}</CompleteMultipartUpload>`,
+			});
+			const root = "CompleteMultipartUploadResult";
+			const isWhole = response?.text.includes(`</${root}>`) && /<ETag>/.test(response.text);
+			if (response && !isWhole)
+				throw incomplete(response, root, "didn't say whether the object is stored");
+			return response !== null;
+		},
+		async abort(key, uploadId) {
+			await ask(ABSENT, "DELETE", key, { query: { uploadId } });
+		},
+		async mark(key) {
+			const { response, error } = await request("HEAD", key);
+			// With an error, either the object doesn't exist, or the key isn't allowed to read it. The
+			// write that follows reports any problem.
+			return error === null ? markIn(response.headers) : null;
+		},
+		async remove(key) {
+			await ask(ABSENT, "DELETE", key);
+		},
+		list,
+	};
+}

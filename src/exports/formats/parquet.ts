@@ -1,0 +1,122 @@
+import { gunzipSync, gzipSync } from "node:zlib";
+import type { CompressionCodec, RowGroup, SchemaElement } from "hyparquet";
+import { ByteWriter, ParquetWriter } from "hyparquet-writer";
+import { snappyCompress } from "hyparquet-writer/src/snappy.js";
+import type { Column } from "../query/rows.ts";
+import type { Encoder, Resumed } from "./format.ts";
+import { free, sizeOfAll, taken } from "./parquet/buffers.ts";
+import { columnWriter, type StoredColumn } from "./parquet/column.ts";
+import { MAX_BOUND_BYTES } from "./parquet/statistics.ts";
+import { TYPES } from "./parquet/values.ts";
+import { zstdCompressor } from "./parquet/zstd.ts";
+
+/** The maximum size of the rows in a row group, in bytes. */
+const ROW_GROUP_BYTES = 8 * 2 ** 20;
+
+type Compression = "gzip" | "snappy" | "zstd" | null;
+
+/** How pages are compressed. Each column has its own compressor. */
+const CODECS = {
+	none: { codec: "UNCOMPRESSED", compressor: () => (bytes: Uint8Array) => bytes },
+	gzip: { codec: "GZIP", compressor: () => (bytes: Uint8Array) => gzipSync(bytes) },
+	snappy: { codec: "SNAPPY", compressor: () => snappyCompress },
+	zstd: { codec: "ZSTD", compressor: zstdCompressor },
+} satisfies Record<string, { codec: CompressionCodec; compressor: () => StoredColumn["compress"] }>;
+
+/** Metadata has many large integers, which JSON doesn't support. */
+const write = (value: unknown) =>
+	JSON.stringify(value, (_, one) => (typeof one === "bigint" ? { bigint: String(one) } : one));
+
+const read = (json: string) =>
+	JSON.parse(json, (_, one) => (typeof one?.bigint === "string" ? BigInt(one.bigint) : one));
+
+/** The metadata of the row groups so far, and the encoded bytes per byte of rows. */
+type State = { groups: RowGroup[]; ratio: number };
+
+/** Encodes Apache Parquet, in row groups. Their metadata is at the end of the file. */
+export function parquet(
+	columns: Column[],
+	compression: Compression,
+	resumed: Resumed | null,
+): Encoder {
+	const bytes = new ByteWriter();
+	const writer = new ParquetWriter({
+		writer: bytes,
+		schema: [
+			{ name: "root", num_children: columns.length },
+			...columns.map(
+				({ name, kind }): SchemaElement => ({ name, repetition_type: "OPTIONAL", ...TYPES[kind] }),
+			),
+		],
+		statisticsTruncateLength: MAX_BOUND_BYTES,
+		createdBy: "tenantry",
+	});
+	const { codec, compressor } = CODECS[compression ?? "none"];
+	let ratio = 1;
+	if (resumed && resumed.offset > 0) {
+		const state: State = read(gunzipSync(Buffer.from(resumed.state, "base64")).toString());
+		ratio = state.ratio;
+		writer.row_groups = state.groups;
+		writer.num_rows = state.groups.reduce((n, one) => n + one.num_rows, 0n);
+		bytes.index = 0;
+		bytes.offset = resumed.offset;
+	}
+	const writers = columns.map((column) =>
+		columnWriter({ ...column, codec, compress: compressor() }),
+	);
+	let rows = 0;
+	let raw = 0;
+
+	/** Ends the current row group, if there is one. */
+	function flush() {
+		const before = bytes.offset;
+		// A copy of the beginning of the file, because the end would overwrite it.
+		const pieces = [taken(bytes).slice()];
+		if (rows === 0) return pieces;
+		const chunks = writers.map((column) => {
+			const { chunk, pieces: written } = column.flush(bytes.offset);
+			pieces.push(...written);
+			bytes.offset += sizeOfAll(written);
+			return chunk;
+		});
+		const sizes = chunks.map(({ meta_data }) => meta_data?.total_uncompressed_size ?? 0n);
+		const num_rows = BigInt(rows);
+		writer.row_groups.push({
+			columns: chunks,
+			total_byte_size: sizes.reduce((sum, size) => sum + size, 0n),
+			total_compressed_size: BigInt(bytes.offset - before),
+			num_rows,
+		});
+		writer.num_rows += num_rows;
+		ratio = (bytes.offset - before) / raw;
+		rows = 0;
+		raw = 0;
+		return pieces;
+	}
+
+	return {
+		write(more, size) {
+			for (const [i, column] of writers.entries()) column.add(more.map((row) => row[i] ?? null));
+			rows += more.length;
+			raw += size;
+			return raw < ROW_GROUP_BYTES ? [] : flush();
+		},
+		get pending() {
+			return Math.ceil(raw * ratio);
+		},
+		flush,
+		finish() {
+			const pieces = flush();
+			writer.finish();
+			return [...pieces, taken(bytes)];
+		},
+		release() {
+			free(bytes);
+			for (const column of writers) column.release();
+		},
+		state() {
+			const state: State = { groups: writer.row_groups, ratio };
+			return gzipSync(write(state)).toString("base64");
+		},
+	};
+}
