@@ -1,50 +1,43 @@
 /**
- * Builds public/openapi.json from the table of families, the zod schemas of requests and responses,
- * and the text in each family's openapi.ts. Also builds public/operations.json, the index of
+ * Builds public/openapi.json from the table of families, and the zod schemas and descriptions of its
+ * routes. Also builds public/operations.json, the index of
  * operations that the worker reads (src/mcp/operations.ts).
  */
 import type { RouterRoute } from "hono/types";
-import * as z from "zod";
 import about from "../package.json" with { type: "json" };
 import { type ScopeObject, scopeFor } from "../src/access/scopes.ts";
 import { families, publicRoutes } from "../src/app.ts";
-import type { OperationText, Tag } from "../src/http/openapi.ts";
-import { descriptionOf, type Operation } from "../src/http/router.ts";
-import { loadRoutes } from "../src/mount.ts";
+import { descriptionOf, type Operation, type Section, sectionOf } from "../src/http/router.ts";
+import { loadRoutes, type Row } from "../src/mount.ts";
 import { write } from "./files.ts";
 import { texts } from "./openapi/families.ts";
 import { headers } from "./openapi/headers.ts";
-import { parametersOf } from "./openapi/parameters.ts";
+import { parametersOf, queryOf } from "./openapi/parameters.ts";
 import { requestBody, responses, responsesOf } from "./openapi/responses.ts";
 import { needsKey, takesKey } from "./openapi/route.ts";
-import { type Json, schemas } from "./openapi/schemas.ts";
+import { type Json, schemas, undescribed } from "./openapi/schemas.ts";
+import { fail } from "./run.ts";
 
 type Family = {
 	mount: string;
 	/** The object of the scopes, such as `project`; undefined for routes that need no key. */
 	object?: ScopeObject;
 	routes: RouterRoute[];
-	tag: Tag;
-	texts: Record<string, OperationText>;
+	section: Section;
+	operations: Record<string, object>;
 };
 
-const all: Family[] = [
-	...(await Promise.all(
-		families.map(async (row) => {
-			const { routes } = await loadRoutes(row);
-			return { mount: row.path, object: row.object, routes };
-		}),
-	)),
-	...(await Promise.all(
-		publicRoutes.map(async (row) => {
-			const { routes } = await loadRoutes(row);
-			return { mount: row.path, routes };
-		}),
-	)),
-].map((row) => {
-	const { tag, operations } = texts[row.mount];
-	return { ...row, tag, texts: operations };
-});
+const rows: Row[] = [...families, ...publicRoutes];
+
+const all = await Promise.all(
+	rows.map(async (row): Promise<Family> => {
+		const routes = await loadRoutes(row);
+		const { tag: section, operations = {} } = texts[row.path] ?? { tag: sectionOf(routes) };
+		if (!section) throw new Error(`The router of ${row.path} has no description.`);
+		const object = "object" in row && { object: row.object };
+		return { mount: row.path, ...object, routes: routes.routes, section, operations };
+	}),
+);
 
 /**
  * Returns the security of a route. Routes of families require a key. For others, it is optional or
@@ -58,26 +51,28 @@ function security(path: string, method: string, object?: ScopeObject) {
 
 function merge(handlers: RouterRoute[]): Operation {
 	const parts = handlers.map(({ handler }) => descriptionOf(handler));
-	const query = z.object(Object.assign({}, ...parts.map((part) => part.query?.shape)));
-	return Object.assign({}, ...parts, Object.keys(query.shape).length > 0 && { query });
+	const operation: Operation = Object.assign({}, ...parts);
+	const query = queryOf(operation);
+	return { ...operation, ...(query && { query }) };
 }
 
 function operationOf(family: Family, method: string, below: string, handlers: RouterRoute[]) {
-	const { mount, object, tag, texts } = family;
+	const { mount, object, section } = family;
 	const path = pathOf(family, below);
-	const text = texts[`${method} ${below}`];
-	if (!text) throw new Error(`${method} ${path} has no text in an openapi.ts.`);
-	const operation = merge(handlers);
-	const route = { id: text.id, method, mount, below, path, operation, open: object === undefined };
+	const operation = { ...merge(handlers), ...family.operations[`${method} ${below}`] };
+	const { id, summary, description, errors } = operation;
+	if (id === undefined) throw new Error(`${method} ${path} has no description.`);
+	const open = object === undefined;
+	const route = { id, method, section, mount, below, path, operation, open };
 	return {
-		operationId: text.id,
-		summary: text.summary,
-		description: text.description,
-		tags: [tag.name],
+		operationId: id,
+		summary,
+		description,
+		tags: [section.name],
 		security: security(path, method, object),
 		parameters: parametersOf(route),
 		requestBody: requestBody(route),
-		responses: responsesOf(route, text.errors),
+		responses: responsesOf(route, errors),
 	};
 }
 
@@ -142,6 +137,8 @@ for (const family of all) {
 	}
 }
 
+const tagOf = ({ name, description }: Section) => ({ name, description });
+
 const document = {
 	openapi: "3.1.0",
 	info: {
@@ -152,7 +149,7 @@ const document = {
 		license: { name: about.license, identifier: about.license },
 	},
 	servers: [{ url: "/" }],
-	tags: [...new Map(all.map(({ tag }) => [tag.name, tag])).values()],
+	tags: [...new Map(all.map(({ section }) => [section.name, tagOf(section)])).values()],
 	paths,
 	components: {
 		schemas,
@@ -167,6 +164,12 @@ const document = {
 		},
 	},
 };
+
+const lacking = [
+	...Object.entries(schemas).flatMap(([name, schema]) => undescribed(schema, name)),
+	...undescribed(paths, "An operation"),
+];
+if (lacking.length > 0) fail(`These fields have no description:\n${lacking.join("\n")}`);
 
 write("public/openapi.json", `${JSON.stringify(document, null, 2)}\n`);
 write(

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import * as z from "zod";
+import { responseOf } from "../scripts/openapi/schemas.ts";
 import { families } from "../src/app.ts";
 import { loadRoutes } from "../src/mount.ts";
 import "../src/activity/audit_streams/openapi.ts";
@@ -60,15 +61,15 @@ test("every choice in the shapes of requests and responses is an enum in the doc
 	let found = 0;
 	for (const row of families)
 		for (const { method, path, handler } of (await loadRoutes(row)).routes) {
-			const { body, response } = descriptionOf(handler);
+			const operation = descriptionOf(handler);
 			const at = `${row.path}${path}`.replace(/:(\w+)/g, "{$1}").replace(/\/$/, "");
 			const item = operations.find((item) => item.method === method && item.path === at);
 			const success = Object.entries(item?.operation.responses ?? {})
 				.filter(([status]) => status.startsWith("2"))
 				.flatMap(([, said]) => said.content?.["application/json"]?.schema ?? []);
 			for (const [shape, [schema]] of [
-				[body, [item?.operation.requestBody?.content["application/json"]?.schema]],
-				[response, success],
+				[operation.body, [item?.operation.requestBody?.content["application/json"]?.schema]],
+				[responseOf(operation), success],
 			] as const) {
 				if (!shape) continue;
 				const wanted = byPath(choicesOf(shape));

@@ -1,6 +1,6 @@
 /** The headers of requests and responses (docs/api.md#headers). */
 import { CURRENT_VERSION, VERSIONS } from "../../src/http/versions.ts";
-import { hasTag, isBelowApi, isRetryable, type Route, takesIfMatch } from "./route.ts";
+import { hasBody, hasTag, isBelowApi, isRetryable, type Route, takesIfMatch } from "./route.ts";
 import type { Json } from "./schemas.ts";
 
 const STRING = { type: "string" };
@@ -170,7 +170,7 @@ const RESPONSE_HEADERS: Record<string, ResponseHeader> = {
 };
 
 const isWithoutBody = ({ status, route: { operation } }: Response) =>
-	status === 200 && !operation.response && !operation.media;
+	status === 200 && !hasBody(operation);
 
 /** The headers, for `components.headers`. */
 export const headers = Object.fromEntries(

@@ -1,10 +1,11 @@
 /** The parameters of operations. */
 import * as z from "zod";
 import { descriptionOfField } from "../../src/http/openapi.ts";
+import type { Operation } from "../../src/http/router.ts";
 import { parameterExample } from "./examples.ts";
 import { requestHeadersOf } from "./headers.ts";
 import type { Route } from "./route.ts";
-import { type Json, schemaOf } from "./schemas.ts";
+import { type Json, paging, schemaOf } from "./schemas.ts";
 
 const UUID = { type: "string", format: "uuid" };
 const INTEGER = { type: "integer", minimum: 1 };
@@ -32,7 +33,6 @@ const PARAMETERS: Record<string, [schema: Json, description: string]> = {
 	group_id: [UUID, "The group's id."],
 	run_id: [UUID, "The run's id."],
 	backfill_id: [UUID, "The backfill's id."],
-	delivery_id: [UUID, "The delivery's id."],
 	uuid: [uuidOr("@me"), "Your user's uuid, or `@me`."],
 	user__uuid: [uuidOr("@me"), "The uuid of the member's user, or `@me` for yourself."],
 	user_uuid: [UUID, "The uuid of the member's user."],
@@ -56,32 +56,44 @@ const IDS: Record<string, [schema: Json, description: string]> = {
 	invites: [UUID, "The invite's id."],
 	oauth_clients: [UUID, "The app's id."],
 	passkeys: [UUID, "The passkey's id."],
-	webhooks: [UUID, "The webhook's id."],
 	pipeline_destinations: [INTEGER, "The plugin's id."],
 	pipeline_frontend_apps: [INTEGER, "The plugin's id."],
 	pipeline_import_apps: [INTEGER, "The plugin's id."],
 	plugin_configs: [INTEGER, "The plugin config's id."],
 };
 
-function pathParameter(name: string, mount: string) {
-	const known = name === "id" ? IDS[mount.split("/").at(-1) ?? ""] : PARAMETERS[name];
-	if (!known) throw new Error(`scripts/openapi/parameters.ts lacks {${name}} of ${mount}.`);
+/** Returns the description and the schema of a parameter. */
+function described(name: string, shape: z.ZodType, route: Route) {
+	const { description, ...schema } = schemaOf(shape, true);
+	const old = route.operation.query && descriptionOfField(name, route.operation.query);
+	if (!description && !old) throw new Error(`${route.id}: the parameter ${name} has no text.`);
+	return { description: description ?? old, schema };
+}
+
+function pathParameter(name: string, route: Route) {
+	const parameter = { name, in: "path", required: true };
+	const shape = route.section.parameters?.[name];
+	if (shape) return { ...parameter, ...described(name, shape, route) };
+	const known = name === "id" ? IDS[route.mount.split("/").at(-1) ?? ""] : PARAMETERS[name];
+	if (!known) throw new Error(`${route.id}: the parameter ${name} has no text.`);
 	const [schema, description] = known;
-	return { name, in: "path", required: true, description, schema };
+	return { ...parameter, description, schema };
+}
+
+/** Returns the query parameters of an operation: those of a page, then its own. */
+export function queryOf({ query, page, feed }: Operation): z.ZodObject | undefined {
+	if (page) return z.object({ ...paging.shape, ...query?.shape });
+	return feed ? z.object({ limit: paging.shape.limit, ...query?.shape }) : query;
 }
 
 /** Returns the parameters of an operation in the path, the query and the headers. */
 export function parametersOf(route: Route) {
-	const query: z.ZodObject = route.operation.query ?? z.object({});
 	const ofPath = Array.from(route.path.matchAll(/\{(\w+)\}/g), ([, name = ""]) =>
-		pathParameter(name, route.mount),
+		pathParameter(name, route),
 	);
-	const ofQuery = Object.entries(query.shape).map(([name, shape]) => ({
-		name,
-		in: "query",
-		description: descriptionOfField(name, query),
-		schema: schemaOf(shape, true),
-	}));
+	const ofQuery = Object.entries<z.ZodType>(route.operation.query?.shape ?? {}).map(
+		([name, shape]) => ({ name, in: "query", ...described(name, shape, route) }),
+	);
 	return [
 		...[...ofPath, ...ofQuery].map((parameter) => ({
 			...parameter,

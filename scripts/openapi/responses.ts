@@ -3,26 +3,11 @@ import { isDeepStrictEqual } from "node:util";
 import * as z from "zod";
 import { MEDIA } from "../../src/http/download.ts";
 import { ErrorBody } from "../../src/http/error_body.ts";
-import { describe } from "../../src/http/openapi.ts";
-import { documentedAs, paging } from "../../src/http/router.ts";
+import { documentedAs } from "../../src/http/router.ts";
 import { answerExample, bodyExample, errorExample } from "./examples.ts";
 import { headersOf } from "./headers.ts";
 import { hasTag, isBelowApi, isRetryable, needsKey, type Route, takesIfMatch } from "./route.ts";
-import { content, type Json, namedPage, schemaOf, text } from "./schemas.ts";
-
-describe(paging(), {
-	limit: "The maximum number of results in a page.",
-	offset: "The index of the first result.",
-	cursor: "Where the page starts. Part of the link `next`; don't set it yourself.",
-});
-
-describe(ErrorBody, {
-	type: "The kind of error.",
-	code: "The error code, for programs.",
-	detail: "The error message, for people.",
-	attr: "The field or parameter that is wrong, with two underscores between nested names; null if it isn't about a single one.",
-	choices: "The values that are allowed, if `code` is `invalid_choice`.",
-});
+import { content, type Json, responseOf, schemaOf, text } from "./schemas.ts";
 
 /**
  * Returns the request body. An empty body counts as `{}`, so a body is required only if `{}` is
@@ -171,10 +156,10 @@ function errorResponse(status: number, route: Route, own: Record<string, string>
 
 /** Returns the responses of an operation by status, without the headers that all responses have. */
 function partsOf(route: Route, own: Record<string, string>): [number, object][] {
-	const { status = 200, response, media, also = {}, within, download } = route.operation;
+	const { status = 200, media, also = {}, download } = route.operation;
+	const response = responseOf(route.operation);
 	const example = answerExample(route.id);
-	const json =
-		response && content(schemaOf(namedPage(response, within)), undefined, example).content;
+	const json = response && content(schemaOf(response), undefined, example).content;
 	const files = download ? Object.values(MEDIA).map((type) => text(type).content) : [];
 	const success = {
 		...(json && { content: Object.assign({}, json, ...files) }),

@@ -1,13 +1,14 @@
 /** A route in the document. */
 
 import { objectPath } from "../../src/access/precondition.ts";
-import type { Operation } from "../../src/http/router.ts";
+import type { Operation, Section } from "../../src/http/router.ts";
 
 export type Route = {
 	/** The operation id. */
 	id: string;
 	/** The method in upper case. */
 	method: string;
+	section: Section;
 	/** The path of its family. */
 	mount: string;
 	/** The path below `mount`. */
@@ -35,11 +36,13 @@ export const takesKey = ({ open, path }: Pick<Route, "open" | "path">) =>
 export const isRetryable = (route: Route) =>
 	route.method === "POST" && isBelowApi(route) && takesKey(route) && !needsKey(route.path);
 
+/** Whether a successful response has a body. */
+export const hasBody = ({ response, page, feed, media }: Operation) =>
+	(response ?? page ?? feed ?? media) !== undefined;
+
 /** Whether responses of the route have an `ETag` (docs/api.md#caching-and-conditional-requests). */
 export const hasTag = (route: Route) =>
-	route.method === "GET" &&
-	isBelowApi(route) &&
-	(route.operation.response ?? route.operation.media) !== undefined;
+	route.method === "GET" && isBelowApi(route) && hasBody(route.operation);
 
 /** Whether the route accepts `If-Match`, because it changes one object. */
 export const takesIfMatch = ({ method, below, open }: Route) =>

@@ -1,7 +1,7 @@
 /** Converts zod schemas to JSON Schemas. */
 import * as z from "zod";
 import { descriptionOfField } from "../../src/http/openapi.ts";
-import { documentedAs } from "../../src/http/router.ts";
+import { documentedAs, type Operation } from "../../src/http/router.ts";
 
 export type Json = Record<string, unknown>;
 
@@ -43,31 +43,18 @@ function describeInteger(schema: z.core.JSONSchema.BaseSchema) {
 	if (schema.minimum === -(2 ** 31) && schema.maximum === 2 ** 31 - 1) schema.format = "int32";
 }
 
-/** The fields of every page (docs/api.md#pages). */
-const ENVELOPE: Record<string, string> = {
-	count: "How many results there are on all pages.",
-	next: "The URL of the next page; null on the last.",
-	previous: "The URL of the previous page; null on the first.",
-	results: "The results of this page.",
-};
-
-/** The fields of a page of the event feed (docs/events.md#follow-the-feed). */
-const FEED_PAGE: Record<string, string> = {
-	results: "The results, oldest first.",
-	next: "The URL of the next results; null if there are none yet.",
-	after:
-		"The position to continue from when `next` is null: send it as `after`. It is the id of the last event that was examined; null if there has never been one.",
-};
-
-const hasAll = (shape: z.ZodObject, names: object) =>
-	Object.keys(names).every((name) => Object.hasOwn(shape.shape, name));
+/** Returns the description of a field, in whichever of its wrappings it is. */
+const textOf = (field: z.core.$ZodType): string | undefined =>
+	z.globalRegistry.get(field)?.description ??
+	(field instanceof z.ZodOptional || field instanceof z.ZodNullable
+		? textOf(field.def.innerType)
+		: undefined);
 
 /** Adds the descriptions of an object's fields. */
 function describeFields(shape: z.core.$ZodType, schema: z.core.JSONSchema.BaseSchema) {
 	if (!(shape instanceof z.ZodObject)) return;
-	const ofPages = [ENVELOPE, FEED_PAGE].find((names) => hasAll(shape, names)) ?? {};
 	for (const [name, property] of Object.entries(schema.properties ?? {})) {
-		const description = descriptionOfField(name, shape) ?? ofPages[name];
+		const description = textOf(shape.shape[name]) ?? descriptionOfField(name, shape);
 		if (!description || typeof property !== "object" || !schema.properties) continue;
 		// A component is one object, wherever it is referenced. Other properties aren't complete yet.
 		if (property.$ref) schema.properties[name] = { ...property, description };
@@ -85,8 +72,9 @@ export function schemaOf(shape: z.ZodType, request = false): Json {
 		override: ({ zodSchema, jsonSchema }) => {
 			const as = documentedAs(zodSchema);
 			if (as) {
+				const { description } = jsonSchema;
 				for (const key of Object.keys(jsonSchema)) delete jsonSchema[key];
-				Object.assign(jsonSchema, schemaOf(as, request));
+				Object.assign(jsonSchema, schemaOf(as, request), description && { description });
 			}
 			describeInteger(jsonSchema);
 			describeFields(zodSchema, jsonSchema);
@@ -108,21 +96,93 @@ export function schemaOf(shape: z.ZodType, request = false): Json {
 
 const idOf = (shape: z.ZodType) => shape.meta()?.id;
 
+/** The query parameters of pages and feeds (docs/api.md#pages). */
+export const paging = z.object({
+	limit: z
+		.int()
+		.min(1)
+		.max(1000)
+		.meta({ default: 100 })
+		.optional()
+		.describe("The maximum number of results in a page."),
+	offset: z.int().min(0).meta({ default: 0 }).optional().describe("The index of the first result."),
+	cursor: z
+		.string()
+		.optional()
+		.describe("Where the page starts. Part of the link `next`; don't set it yourself."),
+});
+
+/** The fields of a page (docs/api.md#pages). */
+const envelopeOf = (item: z.ZodType) => ({
+	count: z.int().describe("How many results there are on all pages."),
+	next: z.url().nullable().describe("The URL of the next page; null on the last."),
+	previous: z.url().nullable().describe("The URL of the previous page; null on the first."),
+	results: z.array(item).describe("The results of this page."),
+});
+
+/** The fields of a page of a feed (docs/events.md#follow-the-feed). */
+const feedOf = (item: z.ZodType) =>
+	z.object({
+		results: z.array(item).describe("The results, oldest first."),
+		next: z.url().nullable().describe("The URL of the next results; null if there are none yet."),
+		after: z
+			.guid()
+			.nullable()
+			.describe(
+				"The position to continue from when `next` is null: send it as `after`. It is the id of the last event that was examined; null if there has never been one.",
+			),
+	});
+
+/** Returns a field that can also be null. The description belongs to the whole. */
+const orNull = (field: z.ZodType) =>
+	field.description === undefined
+		? field.nullable()
+		: field
+				.meta({ ...field.meta(), description: undefined })
+				.nullable()
+				.describe(field.description);
+
+function fieldsOf({ within, nullable }: Operation) {
+	const fields = Object.entries<z.ZodType>(within?.shape ?? {});
+	return Object.fromEntries(
+		fields.map(([name, field]) => [name, nullable ? orNull(field) : field]),
+	);
+}
+
 const pages = new Map<string, z.ZodType>();
 
 /**
- * Returns the schema of a response. A page gets an id, which consists of the id of its items and,
- * if the page has the fields of an object `within`, the id of the object.
+ * Returns the schema of an operation's JSON response. A page gets an id, which consists of the id of
+ * its items and, if the page has the fields of an object `within`, the id of the object.
  */
-export function namedPage(answer: z.ZodType, within?: z.ZodType): z.ZodType {
-	const results = answer instanceof z.ZodObject ? answer.shape.results : undefined;
-	const item = results instanceof z.ZodArray ? results.element : undefined;
-	const name = item instanceof z.ZodType ? idOf(item) : undefined;
-	if (name === undefined || idOf(answer) !== undefined) return answer;
+export function responseOf(operation: Operation): z.ZodType | undefined {
+	const { response, page, feed, within } = operation;
+	const item = page ?? feed;
+	if (!item) return response;
+	const answer = feed ? feedOf(feed) : z.object({ ...fieldsOf(operation), ...envelopeOf(item) });
+	const name = idOf(item);
+	if (name === undefined) return answer;
 	const id = `${within ? `${idOf(within)}With` : ""}${name}Page`;
-	const page = pages.get(id) ?? answer.meta({ id });
-	pages.set(id, page);
-	return page;
+	const known = pages.get(id) ?? answer.meta({ id });
+	pages.set(id, known);
+	return known;
+}
+
+/**
+ * Returns the paths of all fields without a description in a part of the document.
+ * @param path where the part is, such as `Invite`
+ */
+export function undescribed(part: unknown, path: string): string[] {
+	if (!(part instanceof Object)) return [];
+	const below = Object.entries(part).flatMap(([name, value]) =>
+		name === "properties" || name === "example" ? [] : undescribed(value, path),
+	);
+	if (!("properties" in part && part.properties instanceof Object)) return below;
+	const fields = Object.entries(part.properties).flatMap(([name, field]) => [
+		...("description" in field ? [] : [`${path}.${name}`]),
+		...undescribed(field, `${path}.${name}`),
+	]);
+	return [...fields, ...below];
 }
 
 /**

@@ -13,14 +13,19 @@ export const ErrorBody = z
 				"throttled_error",
 				"server_error",
 			]),
-		),
-		code: z.string(),
-		detail: z.string(),
-		attr: z.string().nullable(),
-		/** The allowed values of the field, if it has a fixed set. */
+		).describe("The kind of error."),
+		code: z.string().describe("The error code, for programs."),
+		detail: z.string().describe("The error message, for people."),
+		attr: z
+			.string()
+			.nullable()
+			.describe(
+				"The field or parameter that is wrong, with two underscores between nested names; null if it isn't about a single one.",
+			),
 		choices: z
 			.array(z.union([z.string(), z.number()]))
 			.readonly()
-			.optional(),
+			.optional()
+			.describe("The values that are allowed, if `code` is `invalid_choice`."),
 	})
 	.meta({ id: "Error" });

@@ -247,6 +247,19 @@ export const choices = <const T extends string>(values: readonly T[]) => {
 	);
 };
 
+/** The values of a field with choices, or of the items of a list of them. */
+type ValueOf<T> = T extends readonly (infer Item)[] ? Item : Exclude<T, null | undefined>;
+
+/** Describes a field with choices: a sentence, then what each value means. */
+export function explain<S extends z.ZodType>(
+	field: S,
+	sentence: string,
+	meanings: { [Value in ValueOf<z.output<S>> & string]: string },
+): S {
+	const list = Object.entries(meanings).map(([value, meaning]) => `- \`${value}\`: ${meaning}`);
+	return field.describe(`${sentence}\n\n${list.join("\n")}`);
+}
+
 const DECIMAL = /^-?\d+$/;
 
 function fromDecimal(value: number | string) {

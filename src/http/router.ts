@@ -3,20 +3,59 @@ import { createMiddleware } from "hono/factory";
 import type { BlankInput, HandlerResponse, Input } from "hono/types";
 import * as z from "zod";
 import type { App } from "../env.ts";
-import { lazy } from "../lib/lazy.ts";
 import type { FeedPage } from "./feed_page.ts";
 import type { Envelope } from "./page.ts";
 import type { Documented } from "./response_types.ts";
 
-/** Returns a router that matches every path with and without a trailing slash. */
-export const router = () => new Hono<App>({ strict: false });
+/** A group of operations in the OpenAPI document: what a router serves. */
+export type Section = {
+	name: string;
+	description: string;
+	/** The parameters in its paths, each with its description; those of its mount path are known. */
+	parameters?: Record<string, z.ZodType>;
+};
 
-/** A route's metadata, from which scripts/openapi.ts generates the OpenAPI document. */
-export type Operation = {
+const sections = new WeakMap<object, Section>();
+
+/** Returns what `router` was told about its routes. */
+export const sectionOf = (routes: object) => sections.get(routes);
+
+/**
+ * Returns a router that matches every path with and without a trailing slash.
+ * @param section its description; missing if the routes aren't part of the OpenAPI document
+ */
+export function router(section?: Section) {
+	const routes = new Hono<App>({ strict: false });
+	if (section) sections.set(routes, section);
+	return routes;
+}
+
+/** What people read about an operation. */
+export type Text = {
+	/** The operation's name, unique in the document: `verb` and object in camel case. */
+	id: string;
+	/** A few words in the imperative. */
+	summary: string;
+	/** What the names don't say: who may do it, its side effects, what the answer is. */
+	description: string;
+	/**
+	 * Codes of a 400 that the shapes of the request don't imply, each with when it happens. A code
+	 * that they do imply is listed too, if the operation has a rule of its own with it.
+	 */
+	errors?: Record<string, string>;
+};
+
+/** A route's metadata, from which the OpenAPI document is generated. */
+export type Operation = Partial<Text> & {
 	status?: 200 | 201 | 202 | 204 | 303;
 	response?: z.ZodType;
+	/** The response is a page, or a page of a feed, of this. */
+	page?: z.ZodType;
+	feed?: z.ZodType;
 	/** The object whose fields the page has in addition to its own. */
-	within?: z.ZodType;
+	within?: z.ZodObject;
+	/** The fields of `within` are null if the page has no results. */
+	nullable?: true;
 	/** The response is a static file. */
 	isFile?: true;
 	/** Other responses that aren't errors, by status. `z.void()` means no body. */
@@ -43,8 +82,9 @@ export function documentAs<T extends z.ZodType>(shape: T, as: z.ZodType) {
 	return shape;
 }
 
-/** Returns the schema that documents `shape` instead, if there is one. */
-export const documentedAs = (shape: z.core.$ZodType) => documentation.get(shape);
+/** Returns the schema that documents `shape`, or what it was cloned from, if there is one. */
+export const documentedAs = (shape: z.core.$ZodType): z.ZodType | undefined =>
+	documentation.get(shape) ?? (shape._zod.parent && documentedAs(shape._zod.parent));
 
 const operations = new WeakMap<object, Operation>();
 
@@ -75,120 +115,83 @@ type PageInput = {
 type Documenting<T, Status extends 200 | 201 | 202 | 204> = Response & Documented<T, Status>;
 
 /** 200 with a body of the schema `response`. */
-export const ok = <S extends z.ZodType>(response: S, more: Pick<Operation, "also"> = {}) =>
-	document<Documenting<z.output<S>, 200>>({ status: 200, response, ...more });
+export const ok = <S extends z.ZodType>(
+	response: S,
+	text?: Partial<Text> & Pick<Operation, "also">,
+) => document<Documenting<z.output<S>, 200>>({ status: 200, response, ...text });
 
 /** 201 with a body of the schema `response`. */
-export const created = <S extends z.ZodType>(response: S) =>
-	document<Documenting<z.output<S>, 201>>({ status: 201, response });
+export const created = <S extends z.ZodType>(response: S, text?: Text) =>
+	document<Documenting<z.output<S>, 201>>({ status: 201, response, ...text });
 
 /** 202 with a body of the schema `response`: the work continues after the response. */
-export const accepted = <S extends z.ZodType>(response: S) =>
-	document<Documenting<z.output<S>, 202>>({ status: 202, response });
+export const accepted = <S extends z.ZodType>(response: S, text?: Text) =>
+	document<Documenting<z.output<S>, 202>>({ status: 202, response, ...text });
 
 /** 200 without a body (docs/api.md#responses-without-a-body). */
-export const noBody = () => document<Documenting<null, 200>>({ status: 200 });
+export const noBody = (text?: Text) => document<Documenting<null, 200>>({ status: 200, ...text });
 
 /** 204 without a body. */
-export const noContent = () => document<Documenting<null, 204>>({ status: 204 });
+export const noContent = (text?: Text) =>
+	document<Documenting<null, 204>>({ status: 204, ...text });
 
 /** 303 to another page. */
-export const redirects = (more: Pick<Operation, "form"> = {}) => document({ status: 303, ...more });
+export const redirects = (text?: Partial<Text> & Pick<Operation, "form">) =>
+	document({ status: 303, ...text });
 
 /** 200 with an HTML page. */
-export const htmlPage = (more: Pick<Operation, "form"> = {}) =>
-	document({ status: 200, media: "text/html", ...more });
+export const htmlPage = (text?: Partial<Text> & Pick<Operation, "form">) =>
+	document({ status: 200, media: "text/html", ...text });
 
 /** 200 with a JavaScript file. */
-export const javascript = () => document({ status: 200, media: "text/javascript" });
+export const javascript = (text?: Text) =>
+	document({ status: 200, media: "text/javascript", ...text });
 
 /** 200 with the metadata of a SAML service (saml-metadata, appendix A). */
-export const samlMetadata = () => document({ status: 200, media: "text/xml" });
+export const samlMetadata = (text?: Text) => document({ status: 200, media: "text/xml", ...text });
 
 /** 200 with a JSON file of the schema `response`, which the compiler can't check. */
-export const jsonFile = (response: z.ZodType) =>
-	document({ status: 200, response, isFile: true, also: { 304: z.void() } });
+export const jsonFile = (response: z.ZodType, text?: Text) =>
+	document({ status: 200, response, isFile: true, also: { 304: z.void() }, ...text });
 
-/** The parameters of lists, documented but not validated (docs/api.md#pages). */
-export const paging = lazy(() =>
-	z.object({
-		limit: z.int().min(1).max(1000).meta({ default: 100 }).optional(),
-		offset: z.int().min(0).meta({ default: 0 }).optional(),
-		cursor: z.string().optional(),
-	}),
-);
-
-/** The fields of a page (docs/api.md#pages). */
-const envelopeOf = (item: z.ZodType) => ({
-	count: z.int(),
-	next: z.url().nullable(),
-	previous: z.url().nullable(),
-	results: z.array(item),
-});
-
-/** 200 with a page. Its schemas are created only for the OpenAPI document. */
-const page = <R>(response: () => z.ZodType, more: Pick<Operation, "within" | "download"> = {}) =>
-	document<Documenting<R, 200>, PageInput>({
-		status: 200,
-		get response() {
-			return response();
-		},
-		get query() {
-			return paging();
-		},
-		...more,
-	});
+/** 200 with a page. */
+const page = <R>(operation: Operation) =>
+	document<Documenting<R, 200>, PageInput>({ status: 200, ...operation });
 
 /** 200 with a page of `item`. */
-export const paginated = <I extends z.ZodType>(item: I, more: Pick<Operation, "download"> = {}) =>
-	page<Envelope<z.output<I>>>(() => z.object(envelopeOf(item)), more);
+export const paginated = <I extends z.ZodType>(
+	item: I,
+	text?: Partial<Text> & Pick<Operation, "download">,
+) => page<Envelope<z.output<I>>>({ page: item, ...text });
 
 /**
  * 200 with a page of `item` and the fields of `shape`, which are from the first result, or null if
  * there are no results (docs/api.md#responses-with-extra-fields).
  */
-export const paginatedAs = <S extends z.ZodObject, I extends z.ZodType>(shape: S, item: I) =>
-	page<Nullable<z.output<S>> & Envelope<z.output<I>>>(
-		() => z.object({ ...nullable(shape).shape, ...envelopeOf(item) }),
-		{ within: shape },
-	);
+export const paginatedAs = <S extends z.ZodObject, I extends z.ZodType>(
+	shape: S,
+	item: I,
+	text?: Text,
+) =>
+	page<Nullable<z.output<S>> & Envelope<z.output<I>>>({
+		page: item,
+		within: shape,
+		nullable: true,
+		...text,
+	});
 
 /** 200 with `shape` and a page of `item` (docs/api.md#responses-with-extra-fields). */
-export const paginatedWithin = <S extends z.ZodObject, I extends z.ZodType>(shape: S, item: I) =>
-	page<z.output<S> & Envelope<z.output<I>>>(
-		() => z.object({ ...shape.shape, ...envelopeOf(item) }),
-		{ within: shape },
-	);
-
-/** The query parameter of a feed. It is only documented, like those of `paging`. */
-const feedPaging = lazy(() => paging().pick({ limit: true }));
+export const paginatedWithin = <S extends z.ZodObject, I extends z.ZodType>(
+	shape: S,
+	item: I,
+	text?: Text,
+) => page<z.output<S> & Envelope<z.output<I>>>({ page: item, within: shape, ...text });
 
 /** 200 with a page of a feed of `item`. */
-export const feedOf = <I extends z.ZodType>(item: I) =>
+export const feedOf = <I extends z.ZodType>(item: I, text?: Text) =>
 	document<
 		Documenting<FeedPage<z.output<I>>, 200>,
 		{ in: { query: { limit?: string } }; out: { query: object } }
-	>({
-		status: 200,
-		get response() {
-			return z.object({
-				results: z.array(item),
-				next: z.url().nullable(),
-				after: z.guid().nullable(),
-			});
-		},
-		get query() {
-			return feedPaging();
-		},
-		download: true,
-	});
+	>({ status: 200, feed: item, download: true, ...text });
 
 type Nullable<T> = { [K in keyof T]: T[K] | null };
-
-/** Returns the schema with every field nullable. */
-const nullable = (shape: z.ZodObject) =>
-	z.object(
-		Object.fromEntries(
-			Object.entries(shape.shape).map(([name, field]) => [name, z.nullable(field)]),
-		),
-	);
