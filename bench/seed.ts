@@ -1,5 +1,5 @@
 /** The rows in the database while requests are measured. */
-import { digest, mask, mint } from "../src/auth/keys.ts";
+import { digest, mask, mint } from "../src/keys/keys.ts";
 
 /** The digits in ids that identify the table. */
 const TABLES = ["user", "organization", "member", "key", "other"] as const;

@@ -104,8 +104,8 @@ function addConsole(files: Files) {
 const WORKERS = {
 	compiler: "src/plugins/compiler/worker.ts",
 	mcp: "src/mcp/server/worker.ts",
-	passkeys: "src/accounts/passkeys/verifier/worker.ts",
-	saml: "src/accounts/saml/worker.ts",
+	passkeys: "src/isolates/webauthn/worker.ts",
+	saml: "src/isolates/saml/worker.ts",
 };
 
 /**

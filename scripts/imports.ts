@@ -13,15 +13,19 @@ const GROUPS = [
 	"lib",
 	"http",
 	"db",
-	"auth",
+	"keys",
 	"outbound",
+	"isolates",
 	"delivery",
 	"access",
+	"organizations",
+	"people",
+	"sign_in",
+	"oauth",
 	"docs",
 	"exports",
 	"activity",
 	"plugins",
-	"accounts",
 	"operator",
 	"mcp",
 ];
@@ -50,6 +54,21 @@ export function readImports() {
 
 const groupOf = (path: string) => /^src\/([^/]+)\//.exec(path)?.[1];
 
+/** Returns the folder of a file in its group, such as `src/people/scim`; deeper ones count as it. */
+const folderOf = (path: string) => /^src\/[^/]+(?:\/[^/]+(?=\/))?/.exec(path)?.[0];
+
+/** Returns the folders that each folder of a group imports. */
+function foldersOf(imports: Map<string, string[]>) {
+	const folders = new Map<string, Set<string>>();
+	for (const [path, all] of imports)
+		for (const imported of all) {
+			const [from, to] = [folderOf(path), folderOf(imported)];
+			if (!from || !to || from === to || groupOf(path) !== groupOf(imported)) continue;
+			folders.set(from, (folders.get(from) ?? new Set()).add(to));
+		}
+	return new Map([...folders].map(([folder, imported]) => [folder, [...imported]]));
+}
+
 function isAllowed(path: string, imported: string) {
 	const from = groupOf(path);
 	if (from === undefined || !imported.startsWith("src/")) return true;
@@ -59,7 +78,7 @@ function isAllowed(path: string, imported: string) {
 		: GROUPS.includes(from) && GROUPS.indexOf(to) <= GROUPS.indexOf(from);
 }
 
-/** Returns a line for each circle of imports. */
+/** Returns a line for each circle of imports, of files or of folders. */
 function findCircles(imports: Map<string, string[]>) {
 	const circles: string[] = [];
 	const done = new Set<string>();
@@ -74,7 +93,7 @@ function findCircles(imports: Map<string, string[]>) {
 	return circles;
 }
 
-/** Finds imports that point the wrong way, and circles. */
+/** Finds imports that point the wrong way, and circles of files and of the folders in a group. */
 export function findWrongImports(): string[] {
 	const imports = readImports();
 	const wrong = [...imports].flatMap(([path, all]) =>
@@ -82,5 +101,5 @@ export function findWrongImports(): string[] {
 			.filter((imported) => !isAllowed(path, imported))
 			.map((imported) => `${path} imports ${imported}`),
 	);
-	return [...wrong, ...findCircles(imports)];
+	return [...wrong, ...findCircles(imports), ...findCircles(foldersOf(imports))];
 }

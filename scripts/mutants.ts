@@ -20,7 +20,7 @@ import { environment, fail, signalGroup } from "./run.ts";
 
 const root = realpathSync(`${import.meta.dirname}/..`);
 
-const SECURITY = "test/auth/security";
+const SECURITY = "test/keys/security";
 
 /**
  * The tests of each folder: its own, which run first, and slower ones and others through which it
@@ -31,34 +31,34 @@ const FOLDERS: Record<string, [own: string[], others: string[]]> = {
 		[
 			"test/access/",
 			"test/db/tenant",
-			"test/accounts/project_members/",
-			"test/accounts/projects/",
+			"test/people/project_members/",
+			"test/organizations/projects/",
 			"test/http/etag",
 		],
 		[
 			"test/app.test.ts",
-			"test/accounts/members/",
+			"test/people/members/",
 			"test/activity/webhooks/webhooks",
 			"test/http/retries",
 			SECURITY,
 		],
 	],
-	auth: [
+	keys: [
 		["addresses", "authenticate", "cookie", "key", "private_key", "ranges", "secrets", "usage"]
-			.map((name) => `test/auth/${name}`)
-			.concat("test/accounts/personal_api_keys/"),
+			.map((name) => `test/keys/${name}`)
+			.concat("test/people/personal_api_keys/"),
 		[
-			...["test/app.test.ts", "test/accounts/service_accounts/", "test/accounts/two_factor/"],
-			...["test/accounts/oauth/", SECURITY],
+			...["test/app.test.ts", "test/people/service_accounts/", "test/sign_in/totp/"],
+			...["test/oauth/", SECURITY],
 		],
 	],
-	"accounts/invites": [
-		["test/accounts/invites/"],
+	"people/invites": [
+		["test/people/invites/"],
 		["test/outbound/mail", "test/db/races", "test/http/retries"],
 	],
-	"accounts/sign_in": [
-		["test/accounts/sign_in/", "test/accounts/two_factor/"],
-		["test/accounts/passkeys/", "test/accounts/users/mails", "test/auth/authenticate"],
+	"sign_in/link": [
+		["test/sign_in/link/", "test/sign_in/totp/"],
+		["test/sign_in/passkey/", "test/people/users/mails", "test/keys/authenticate"],
 	],
 	"exports/engine": [
 		["test/exports/engine/schedule", "test/exports/engine/windows", "test/exports/engine/run"],

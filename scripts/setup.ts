@@ -3,7 +3,7 @@
  */
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import * as z from "zod";
-import { mask } from "../src/auth/keys.ts";
+import { mask } from "../src/keys/keys.ts";
 import { pluralize } from "../src/lib/plural.ts";
 import { run } from "../src/operator/run.ts";
 import { buildAssets } from "./assets.ts";

@@ -10,9 +10,9 @@ import {
 	onProjectsOfOrganization,
 } from "./access/middleware.ts";
 import type { ScopeObject } from "./access/scopes.ts";
-import { caller } from "./accounts/personal_api_keys/owner.ts";
 import type { App } from "./env.ts";
 import { createApp, type Family, loadRoutes, mount, type PublicRoutes, type Row } from "./mount.ts";
+import { caller } from "./people/personal_api_keys/owner.ts";
 
 /** Returns a function for the rows of families under a path, which act in a tenant. */
 const under =
@@ -37,38 +37,37 @@ const account = under(
 const projects = under("/api/projects", onProjects);
 const project = under("/api/projects/:project_id", inProject);
 
-const acceptance = async () => (await import("./accounts/invites/routes.ts")).acceptance;
-const apiKeys = async () =>
-	(await import("./accounts/personal_api_keys/routes.ts")).default(caller);
+const acceptance = async () => (await import("./people/invites/routes.ts")).acceptance;
+const apiKeys = async () => (await import("./people/personal_api_keys/routes.ts")).default(caller);
 const auditStreams = () => import("./activity/audit_streams/routes.ts");
-const deviceRequests = () => import("./accounts/oauth/device_routes.ts");
+const deviceRequests = () => import("./oauth/device/routes.ts");
 const grantsInOrganization = async () =>
-	(await import("./accounts/oauth_grants/routes.ts")).inOrganization;
-const identitiesOfMember = async () => (await import("./accounts/identities/routes.ts")).ofMember;
+	(await import("./oauth/consents/routes.ts")).inOrganization;
+const identitiesOfMember = async () => (await import("./people/identities/routes.ts")).ofMember;
 const notifications = () => import("./activity/notifications/routes.ts");
-const oauthClients = () => import("./accounts/oauth_clients/routes.ts");
+const oauthClients = () => import("./oauth/apps/routes.ts");
 const plugins = () => import("./plugins/plugins/routes.ts");
-const signInTest = () => import("./accounts/sign_in_test/routes.ts");
-const scim = () => import("./accounts/scim/routes.ts");
-const serviceAccounts = () => import("./accounts/service_accounts/routes.ts");
-const trustedIssuers = () => import("./accounts/trusted_issuers/routes.ts");
+const signInTest = () => import("./sign_in/trial/routes.ts");
+const scim = () => import("./people/scim/routes.ts");
+const serviceAccounts = () => import("./people/service_accounts/routes.ts");
+const trustedIssuers = () => import("./oauth/issuers/routes.ts");
 
 /** The families: path, object of the scopes, and routes. A path comes before those below it. */
 export const families = [
-	organizations("", "organization", () => import("./accounts/organizations/routes.ts")),
+	organizations("", "organization", () => import("./organizations/organizations/routes.ts")),
 	organization("/batch_exports", "batch_export", () => import("./exports/batch_exports/routes.ts")),
-	organization("/domains", "organization", () => import("./accounts/domains/routes.ts")),
+	organization("/domains", "organization", () => import("./organizations/domains/routes.ts")),
 	organization("/domains/:domain_id/sign_in_test", "organization", signInTest),
 	organization("/domains/:domain_id/scim", "organization", scim),
-	organization("/invites", "organization_member", () => import("./accounts/invites/routes.ts")),
-	organization("/members", "organization_member", () => import("./accounts/members/routes.ts")),
+	organization("/invites", "organization_member", () => import("./people/invites/routes.ts")),
+	organization("/members", "organization_member", () => import("./people/members/routes.ts")),
 	organization("/members/:user__uuid/identities", "organization_member", identitiesOfMember),
 	organization("/oauth_clients", "organization", oauthClients),
 	organization("/oauth_grants", "organization_member", grantsInOrganization),
 	organization("/service_accounts", "organization_member", serviceAccounts),
-	account("/keys", "organization_member", () => import("./accounts/service_accounts/keys.ts")),
+	account("/keys", "organization_member", () => import("./people/service_accounts/keys.ts")),
 	account("/trusted_issuers", "organization_member", trustedIssuers),
-	organizationProjects("", "project", () => import("./accounts/projects/routes.ts")),
+	organizationProjects("", "project", () => import("./organizations/projects/routes.ts")),
 	organization("/activity_log", "activity_log", () => import("./activity/activity_log/routes.ts")),
 	organization("/events", "activity_log", () => import("./activity/events/routes.ts")),
 	organization("/audit_streams", "audit_stream", auditStreams),
@@ -78,20 +77,20 @@ export const families = [
 	organization("/pipeline_destinations", "plugin", async () => (await plugins()).destinations()),
 	organization("/pipeline_frontend_apps", "plugin", async () => (await plugins()).frontendApps()),
 	organization("/pipeline_import_apps", "plugin", async () => (await plugins()).importApps()),
-	projects("", "project", () => import("./accounts/projects/routes.ts")),
+	projects("", "project", () => import("./organizations/projects/routes.ts")),
 	project("/batch_exports", "batch_export", () => import("./exports/batch_exports/routes.ts")),
 	project("/plugin_configs", "plugin", () => import("./plugins/plugin_configs/routes.ts")),
 	project("/events", "project", () => import("./exports/ingestion/routes.ts")),
-	project("/members", "project", () => import("./accounts/project_members/routes.ts")),
+	project("/members", "project", () => import("./people/project_members/routes.ts")),
 	project("/activity_log", "activity_log", () => import("./activity/activity_log/routes.ts")),
-	user("/users", "user", () => import("./accounts/users/routes.ts")),
-	user("/users/:uuid/sessions", "user", () => import("./accounts/sessions/routes.ts")),
-	user("/users/:uuid/oauth_grants", "user", () => import("./accounts/oauth_grants/routes.ts")),
-	user("/users/:uuid/identities", "user", () => import("./accounts/identities/routes.ts")),
-	user("/users/:uuid/two_factor", "user", () => import("./accounts/two_factor/routes.ts")),
-	user("/users/:uuid/passkeys", "user", () => import("./accounts/passkeys/routes.ts")),
+	user("/users", "user", () => import("./people/users/routes.ts")),
+	user("/users/:uuid/sessions", "user", () => import("./people/sessions/routes.ts")),
+	user("/users/:uuid/oauth_grants", "user", () => import("./oauth/consents/routes.ts")),
+	user("/users/:uuid/identities", "user", () => import("./people/identities/routes.ts")),
+	user("/users/:uuid/two_factor", "user", () => import("./sign_in/totp/routes.ts")),
+	user("/users/:uuid/passkeys", "user", () => import("./sign_in/passkey/routes.ts")),
 	user("/personal_api_keys", "personal_api_key", apiKeys),
-	user("/app_requests", "personal_api_key", () => import("./accounts/oauth/routes.ts")),
+	user("/app_requests", "personal_api_key", () => import("./oauth/requests/routes.ts")),
 	user("/device_requests", "personal_api_key", deviceRequests),
 ] as const satisfies Family[];
 
@@ -99,10 +98,10 @@ export const families = [
 export const publicRoutes = [
 	{ path: "/", load: () => import("./docs/service.ts") },
 	{ path: "/api/invites", load: acceptance },
-	{ path: "/api/sign_in", load: () => import("./accounts/sign_in/routes.ts") },
-	{ path: "/invites", load: () => import("./accounts/invites/page.ts") },
-	{ path: "/sso", load: () => import("./accounts/sso/routes.ts") },
-	{ path: "/sso/saml", load: () => import("./accounts/saml/routes.ts") },
+	{ path: "/api/sign_in", load: () => import("./sign_in/link/routes.ts") },
+	{ path: "/invites", load: () => import("./people/invites/page.ts") },
+	{ path: "/sso", load: () => import("./sign_in/oidc/routes.ts") },
+	{ path: "/sso/saml", load: () => import("./sign_in/saml/routes.ts") },
 ] as const satisfies PublicRoutes[];
 
 /**
@@ -110,9 +109,9 @@ export const publicRoutes = [
  * the OpenAPI document.
  */
 export const protocols = [
-	{ path: "/.well-known", load: () => import("./accounts/oauth/metadata.ts") },
-	{ path: "/oauth", load: () => import("./accounts/oauth/endpoint.ts") },
-	{ path: "/scim/v2/:domain_id", load: () => import("./accounts/scim/endpoint/routes.ts") },
+	{ path: "/.well-known", load: () => import("./oauth/metadata.ts") },
+	{ path: "/oauth", load: () => import("./oauth/endpoint.ts") },
+	{ path: "/scim/v2/:domain_id", load: () => import("./people/scim/endpoint/routes.ts") },
 ] as const satisfies PublicRoutes[];
 
 /** Finds the rows that contain a path, the longest last. */

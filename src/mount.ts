@@ -6,7 +6,6 @@ import { safeRetries } from "./access/idempotency.ts";
 import { conditional } from "./access/precondition.ts";
 import { endPreview } from "./access/preview.ts";
 import { type ScopeObject, scope } from "./access/scopes.ts";
-import { authenticate } from "./auth/authenticate.ts";
 import { fromDatabaseError } from "./db/errors.ts";
 import { consolePages, documentation } from "./docs/pages.ts";
 import type { App } from "./env.ts";
@@ -17,10 +16,11 @@ import { formatJson } from "./http/json.ts";
 import { meter } from "./http/meter.ts";
 import { allowOnly, isRead } from "./http/methods.ts";
 import { logRequests } from "./http/request_log.ts";
-import { asScimErrors } from "./http/scim_errors.ts";
 import { chooseVersion, respondInVersion } from "./http/versions.ts";
-import type { Api } from "./mcp/gateway.ts";
+import { authenticate } from "./keys/authenticate.ts";
 import { mcp } from "./mcp/routes.ts";
+import type { Api } from "./mcp/server/gateway.ts";
+import { asScimErrors } from "./people/scim/errors.ts";
 
 export type Routes = Hono<App, Schema, string>;
 

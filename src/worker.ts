@@ -1,6 +1,6 @@
 import { deleteExpiredKeys } from "./access/idempotency.ts";
 import { app } from "./app.ts";
-import { deleteOldDays } from "./auth/usage.ts";
+import { deleteOldDays } from "./keys/usage.ts";
 import { logErrors } from "./lib/background.ts";
 
 export { ExportRun } from "./exports/engine/workflow.ts";
@@ -23,13 +23,13 @@ const EVERY_MINUTE: Record<string, Part> = {
 	"audit streams": async (env, at) =>
 		(await import("./activity/audit_streams/schedule.ts")).enqueueDueStreams(env, at),
 	"look-ups of domains": async (env, at) =>
-		(await import("./accounts/domains/recheck.ts")).recheckDue(env, at),
+		(await import("./organizations/domains/recheck.ts")).recheckDue(env, at),
 	digests: async (env, at) =>
 		(await import("./activity/notifications/digest.ts")).sendDueDigests(env, at),
 	"keys that expire": async (env, at) =>
-		(await import("./accounts/personal_api_keys/expiry.ts")).announceExpiring(env, at),
+		(await import("./people/personal_api_keys/expiry.ts")).announceExpiring(env, at),
 	"old sign-in links": async (env, at) =>
-		(await import("./accounts/sign_in/clean.ts")).deleteOldLinks(env, at),
+		(await import("./sign_in/link/clean.ts")).deleteOldLinks(env, at),
 	webhooks: async (env, at) =>
 		(await import("./activity/webhooks/schedule.ts")).enqueueDueWebhooks(env, at),
 };
@@ -38,9 +38,8 @@ const EVERY_HOUR: Record<string, Part> = {
 	"old use of keys": deleteOldDays,
 	"old idempotency keys": deleteExpiredKeys,
 	"old invite mails": async (env, at) =>
-		(await import("./accounts/invites/clean.ts")).deleteOld(env, at),
-	"old grants of apps": async (env, at) =>
-		(await import("./accounts/oauth/clean.ts")).deleteOld(env, at),
+		(await import("./people/invites/clean.ts")).deleteOld(env, at),
+	"old grants of apps": async (env, at) => (await import("./oauth/clean.ts")).deleteOld(env, at),
 };
 
 /** Runs the next plugin job. If that fails, the schedule sends another message. */

@@ -1,7 +1,7 @@
 import { Validator } from "@cfworker/json-schema";
 import { describe, expect, test } from "vitest";
 import document from "../public/openapi.json" with { type: "json" };
-import { isWellFormed } from "../src/auth/keys.ts";
+import { isWellFormed } from "../src/keys/keys.ts";
 import { operations } from "./support/contract.ts";
 
 /** Bodies and answers without an example, and why. */

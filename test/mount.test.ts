@@ -11,16 +11,16 @@ import {
 } from "../src/access/middleware.ts";
 import { endPreview } from "../src/access/preview.ts";
 import { families, publicRoutes } from "../src/app.ts";
-import { authenticate } from "../src/auth/authenticate.ts";
 import type { App } from "../src/env.ts";
 import { isRead } from "../src/http/methods.ts";
 import { VERSIONS } from "../src/http/versions.ts";
+import { authenticate } from "../src/keys/authenticate.ts";
 import { createApp, loadRoutes, mount } from "../src/mount.ts";
 import { type Route, routes } from "./support/routes.ts";
 
 /*
  * The middleware of every operation, read from the mounted app without a request. What the
- * middleware does is tested with a few operations (test/auth/security.test.ts and others).
+ * middleware does is tested with a few operations (test/keys/security.test.ts and others).
  */
 
 /** The tenant of the paths with a beginning. The first that matches counts. */

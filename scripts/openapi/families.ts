@@ -1,31 +1,5 @@
 /** The texts of all families, by mount path. */
 
-import domains from "../../src/accounts/domains/openapi.ts";
-import * as identities from "../../src/accounts/identities/openapi.ts";
-import invites, {
-	acceptanceOperations,
-	pageOperations,
-} from "../../src/accounts/invites/openapi.ts";
-import members from "../../src/accounts/members/openapi.ts";
-import devices from "../../src/accounts/oauth/device_openapi.ts";
-import apps from "../../src/accounts/oauth/openapi.ts";
-import oauthClients from "../../src/accounts/oauth_clients/openapi.ts";
-import * as grants from "../../src/accounts/oauth_grants/openapi.ts";
-import organizations from "../../src/accounts/organizations/openapi.ts";
-import passkeys from "../../src/accounts/passkeys/openapi.ts";
-import * as apiKeys from "../../src/accounts/personal_api_keys/openapi.ts";
-import projectMembers from "../../src/accounts/project_members/openapi.ts";
-import * as projects from "../../src/accounts/projects/openapi.ts";
-import saml from "../../src/accounts/saml/openapi.ts";
-import scim from "../../src/accounts/scim/openapi.ts";
-import serviceAccounts from "../../src/accounts/service_accounts/openapi.ts";
-import sessions from "../../src/accounts/sessions/openapi.ts";
-import signIn from "../../src/accounts/sign_in/openapi.ts";
-import signInTest from "../../src/accounts/sign_in_test/openapi.ts";
-import sso from "../../src/accounts/sso/openapi.ts";
-import trustedIssuers from "../../src/accounts/trusted_issuers/openapi.ts";
-import twoFactor from "../../src/accounts/two_factor/openapi.ts";
-import users from "../../src/accounts/users/openapi.ts";
 import * as activityLog from "../../src/activity/activity_log/openapi.ts";
 import auditStreams from "../../src/activity/audit_streams/openapi.ts";
 import feed from "../../src/activity/events/openapi.ts";
@@ -34,8 +8,31 @@ import service from "../../src/docs/openapi.ts";
 import * as batchExports from "../../src/exports/batch_exports/openapi.ts";
 import events from "../../src/exports/ingestion/openapi.ts";
 import type { OpenApi, Tag } from "../../src/http/openapi.ts";
+import oauthClients from "../../src/oauth/apps/openapi.ts";
+import * as grants from "../../src/oauth/consents/openapi.ts";
+import devices from "../../src/oauth/device/openapi.ts";
+import trustedIssuers from "../../src/oauth/issuers/openapi.ts";
+import apps from "../../src/oauth/requests/openapi.ts";
+import domains from "../../src/organizations/domains/openapi.ts";
+import organizations from "../../src/organizations/organizations/openapi.ts";
+import * as projects from "../../src/organizations/projects/openapi.ts";
+import * as identities from "../../src/people/identities/openapi.ts";
+import invites, { acceptanceOperations, pageOperations } from "../../src/people/invites/openapi.ts";
+import members from "../../src/people/members/openapi.ts";
+import * as apiKeys from "../../src/people/personal_api_keys/openapi.ts";
+import projectMembers from "../../src/people/project_members/openapi.ts";
+import scim from "../../src/people/scim/openapi.ts";
+import serviceAccounts from "../../src/people/service_accounts/openapi.ts";
+import sessions from "../../src/people/sessions/openapi.ts";
+import users from "../../src/people/users/openapi.ts";
 import pluginConfigs from "../../src/plugins/plugin_configs/openapi.ts";
 import * as plugins from "../../src/plugins/plugins/openapi.ts";
+import signIn from "../../src/sign_in/link/openapi.ts";
+import sso from "../../src/sign_in/oidc/openapi.ts";
+import passkeys from "../../src/sign_in/passkey/openapi.ts";
+import saml from "../../src/sign_in/saml/openapi.ts";
+import twoFactor from "../../src/sign_in/totp/openapi.ts";
+import signInTest from "../../src/sign_in/trial/openapi.ts";
 import type { Listed, RoutesOf } from "./app_type.ts";
 
 /** Those of families whose routes don't have them themselves. */

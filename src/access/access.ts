@@ -1,5 +1,5 @@
-import { isAllowed } from "../auth/addresses.ts";
-import type { Key } from "../auth/keys.ts";
+import { isAllowed } from "../keys/addresses.ts";
+import type { Key } from "../keys/keys.ts";
 import type { Caller } from "./guard.ts";
 import { grants } from "./scopes.ts";
 

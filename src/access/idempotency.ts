@@ -2,10 +2,7 @@ import { and, eq, gt, lt, lte, sql } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
 import type { Context } from "hono";
 import { createMiddleware } from "hono/factory";
-import { digest } from "../auth/keys.ts";
-import { cipherOf } from "../auth/secrets.ts";
 import type { Database } from "../db/client.ts";
-import { iso, now } from "../db/now.ts";
 import { idempotencyKeys } from "../db/schema/idempotency_keys.ts";
 import type { App } from "../env.ts";
 import { bytesOf } from "../http/body.ts";
@@ -16,8 +13,11 @@ import {
 	outcomeUnknown,
 	Replay,
 } from "../http/errors.ts";
+import { digest } from "../keys/keys.ts";
+import { cipherOf } from "../keys/secrets.ts";
 import { DAY_MS, MINUTE_MS } from "../lib/durations.ts";
 import { logWarning } from "../lib/log.ts";
+import { iso, now } from "../lib/now.ts";
 import { type Access, accessOf, type Holder, hasAccess } from "./access.ts";
 
 declare module "hono" {

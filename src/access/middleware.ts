@@ -1,5 +1,5 @@
 import { createMiddleware } from "hono/factory";
-import { PLUGINS_CONFIG, PLUGINS_INSTALL } from "../db/levels.ts";
+import { PLUGINS_CONFIG, PLUGINS_INSTALL } from "../db/schema/levels.ts";
 import type { App } from "../env.ts";
 import { isRead } from "../http/methods.ts";
 import { type Place, readPlace } from "./place.ts";

@@ -1,5 +1,5 @@
-import type { Key } from "../auth/keys.ts";
 import { type ApiError, forbidden, insufficientScope } from "../http/errors.ts";
+import type { Key } from "../keys/keys.ts";
 import type { Place } from "./place.ts";
 import { ANY_KEY, grants, type Scope } from "./scopes.ts";
 

@@ -1,5 +1,4 @@
 import { and, eq, gte, type SQLWrapper, sql } from "drizzle-orm";
-import type { Key } from "../auth/keys.ts";
 import { assertThat } from "../db/assertion.ts";
 import { CachedStatement, cacheByForm, placeholder } from "../db/cached_statements.ts";
 import type { Connected } from "../db/client.ts";
@@ -9,6 +8,7 @@ import { personalApiKeys } from "../db/schema/personal_api_keys.ts";
 import { projectMembers } from "../db/schema/project_members.ts";
 import { projects } from "../db/schema/projects.ts";
 import { users } from "../db/schema/users.ts";
+import type { Key } from "../keys/keys.ts";
 import { allowsApp } from "./apps.ts";
 import type { Caller } from "./guard.ts";
 import { visibleTo } from "./visible.ts";

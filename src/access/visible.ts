@@ -1,15 +1,15 @@
 import { and, type Column, eq, type SQL, sql } from "drizzle-orm";
-import type { Key } from "../auth/keys.ts";
 import { inList } from "../db/client.ts";
 import { contains } from "../db/contains.ts";
-import { ADMIN } from "../db/levels.ts";
 import { countWhere } from "../db/list.ts";
+import { ADMIN } from "../db/schema/levels.ts";
 import { members } from "../db/schema/members.ts";
 import { organizations } from "../db/schema/organizations.ts";
 import { personalApiKeys } from "../db/schema/personal_api_keys.ts";
 import { projectMembers } from "../db/schema/project_members.ts";
 import { projects } from "../db/schema/projects.ts";
 import { users } from "../db/schema/users.ts";
+import type { Key } from "../keys/keys.ts";
 import { allowsApp } from "./apps.ts";
 import type { TenantSql } from "./sql.ts";
 

@@ -2,10 +2,10 @@
 import { and, type SQL, sql } from "drizzle-orm";
 import { envelope, type Key, MAX_PAGE_BYTES, type Page } from "../http/page.ts";
 import { MINUTE_MS } from "../lib/durations.ts";
+import { iso } from "../lib/now.ts";
 import type { Database } from "./client.ts";
 import { contains } from "./contains.ts";
 import { type Logs, newest, type Owner } from "./log.ts";
-import { iso } from "./now.ts";
 import type { StoredEntry } from "./schema/log.ts";
 
 /** How many rows a page of a filtered log reads at most. */

@@ -1,7 +1,7 @@
 import type { Context } from "hono";
 import type { App } from "../env.ts";
 
-/** The requests of language models (src/mcp/gateway.ts), and whether each is a preview. */
+/** The requests of language models (src/mcp/server/gateway.ts), and whether each is a preview. */
 const ofModels = new WeakMap<Request, { isPreview: boolean }>();
 
 /**

@@ -1,14 +1,14 @@
 import { createMiddleware } from "hono/factory";
 import { asCaller } from "../access/middleware.ts";
 import { anyKey, READ_SCOPES } from "../access/scopes.ts";
-import { authenticateKey } from "../auth/authenticate.ts";
 import type { App } from "../env.ts";
 import { forbidden } from "../http/errors.ts";
 import { formatted } from "../http/json.ts";
 import { allowOnly } from "../http/methods.ts";
 import { allowedOrigins, isLoopback } from "../http/origins.ts";
 import { router } from "../http/router.ts";
-import type { Api } from "./gateway.ts";
+import { authenticateKey } from "../keys/authenticate.ts";
+import type { Api } from "./server/gateway.ts";
 
 /** JSON-RPC's code for errors that the server defines (https://www.jsonrpc.org/specification). */
 const SERVER_ERROR = -32000;

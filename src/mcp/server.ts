@@ -3,7 +3,7 @@ import type { App } from "../env.ts";
 import { bytesOf } from "../http/body.ts";
 import { readWorker } from "../outbound/isolates.ts";
 import { readAccept } from "./accept.ts";
-import { type Api, Gateway } from "./gateway.ts";
+import { type Api, Gateway } from "./server/gateway.ts";
 import type Mcp from "./server/worker.ts";
 
 /** The headers of the protocol. Others, such as the key, stay in this isolate. */

@@ -1,7 +1,7 @@
 import * as z from "zod";
-import { METHODS } from "../accounts/domains/connections.ts";
-import { create as newKey } from "../accounts/personal_api_keys/shape.ts";
 import { email, name, normalizeAddress, set, text, uuid } from "../http/fields.ts";
+import { METHODS } from "../organizations/domains/connections.ts";
+import { create as newKey } from "../people/personal_api_keys/shape.ts";
 
 const PLUGIN_LEVELS = ["0", "3", "6", "9"];
 

@@ -1,5 +1,5 @@
 import { isIP } from "node:net";
-import { resolve } from "./dns/resolve.ts";
+import { resolve } from "./resolve.ts";
 
 /** The timeout of a connection that is opened to find out why a request failed. */
 const PROBE_TIMEOUT_MS = 5000;

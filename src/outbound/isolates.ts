@@ -1,4 +1,4 @@
-import { digest } from "../auth/keys.ts";
+import { digest } from "../keys/keys.ts";
 import { logError } from "../lib/log.ts";
 
 const MAX_CPU_MS = 10_000;

@@ -1,5 +1,5 @@
 import * as oauth from "oauth4webapi";
-import { allowsPrivate } from "./dns/reach.ts";
+import { allowsPrivate } from "./reach.ts";
 import { sender } from "./send.ts";
 
 /** How long a provider may take to respond. */

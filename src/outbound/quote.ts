@@ -1,4 +1,4 @@
-import { redactor } from "../auth/secrets.ts";
+import { redactor } from "../keys/secrets.ts";
 
 /** How many characters of a server's message an error quotes (docs/exports.md#runs). */
 const MAX_QUOTED_CHARACTERS = 300;

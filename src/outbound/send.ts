@@ -1,9 +1,9 @@
 import { explainFailure, silence } from "./connection.ts";
-import { checkPublicHost, publicHosts } from "./dns/reach.ts";
-import type { Failure } from "./dns/resolve.ts";
 import { MisconfiguredError, UnavailableError } from "./errors.ts";
 import { sendRequest } from "./fetch.ts";
 import { quoteBody } from "./quote.ts";
+import { checkPublicHost, publicHosts } from "./reach.ts";
+import type { Failure } from "./resolve.ts";
 
 /** How long a destination may send no data, in milliseconds. */
 export const TIMEOUT_MS = 60_000;

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { dayAfter, usualExpiry } from "../../packages/console/src/pages/keys/states.ts";
 import { addressesIn } from "../../packages/console/src/pages/members/addresses.ts";
 import { problemOf } from "../../packages/console/src/pages/sign_in/problems.ts";
-import { PROBLEMS } from "../../src/accounts/sso/problems.ts";
+import { PROBLEMS } from "../../src/sign_in/provider/problems.ts";
 
 test("pasted addresses are found in any mixture, and what is none is named", () => {
 	const text = `ada@example.com, Grace Hopper <Grace@example.com>;bob@example.com carl@example.com

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { create, update } from "../../src/accounts/organizations/shape.ts";
 import { events } from "../../src/exports/ingestion/shape.ts";
+import { create, update } from "../../src/organizations/organizations/shape.ts";
 import { readRaw } from "./echo.ts";
 
 /** A body of texts and bytes. */

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { create as createInvite } from "../../src/accounts/invites/shape.ts";
-import { create as createOrganization } from "../../src/accounts/organizations/shape.ts";
-import { create as createKey } from "../../src/accounts/personal_api_keys/shape.ts";
-import { create as addMember } from "../../src/accounts/project_members/shape.ts";
+import { create as createOrganization } from "../../src/organizations/organizations/shape.ts";
+import { create as createInvite } from "../../src/people/invites/shape.ts";
+import { create as createKey } from "../../src/people/personal_api_keys/shape.ts";
+import { create as addMember } from "../../src/people/project_members/shape.ts";
 import { source } from "../../src/plugins/plugins/shape.ts";
 import { wrong } from "../support/errors.ts";
 import { read, readRaw } from "./echo.ts";

@@ -1,9 +1,9 @@
 import { env } from "cloudflare:workers";
 import { eq } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
-import { digest } from "../../src/auth/keys.ts";
 import { personalApiKeys } from "../../src/db/schema/personal_api_keys.ts";
 import { CURRENT_VERSION, VERSIONS } from "../../src/http/versions.ts";
+import { digest } from "../../src/keys/keys.ts";
 import { call, db, forget, world } from "../support/world.ts";
 
 describe("the version of a request", () => {

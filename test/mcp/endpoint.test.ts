@@ -2,9 +2,9 @@ import { env } from "cloudflare:workers";
 import { eq } from "drizzle-orm";
 import { describe, expect, test, vi } from "vitest";
 import { scopes } from "../../src/access/scopes.ts";
-import { digest } from "../../src/auth/keys.ts";
 import { personalApiKeys } from "../../src/db/schema/personal_api_keys.ts";
-import { send } from "../accounts/oauth/support.ts";
+import { digest } from "../../src/keys/keys.ts";
+import { send } from "../oauth/support.ts";
 import { connect, eras, post } from "../support/mcp.ts";
 import { call, cost, db, keyFor, world } from "../support/world.ts";
 

@@ -1,6 +1,6 @@
 import { env, exports } from "cloudflare:workers";
 import { expect, test, vi } from "vitest";
-import { digest } from "../../src/auth/keys.ts";
+import { digest } from "../../src/keys/keys.ts";
 import type Mcp from "../../src/mcp/server/worker.ts";
 import { ending, loader } from "../support/loader.ts";
 import { connect, post } from "../support/mcp.ts";

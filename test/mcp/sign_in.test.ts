@@ -8,7 +8,7 @@ import {
 } from "@modelcontextprotocol/client";
 import { expect, test, vi } from "vitest";
 import { scopes } from "../../src/access/scopes.ts";
-import { approve, granted, MCP, send } from "../accounts/oauth/support.ts";
+import { approve, granted, MCP, send } from "../oauth/support.ts";
 import { post } from "../support/mcp.ts";
 import { stopClock } from "../support/time.ts";
 import { keyFor, world } from "../support/world.ts";

@@ -5,7 +5,7 @@ import { DatabaseSync } from "node:sqlite";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { environment } from "../../scripts/run.ts";
-import { mint } from "../../src/auth/keys.ts";
+import { mint } from "../../src/keys/keys.ts";
 import { discard, folder, freePort } from "../support/server.ts";
 
 /** A folder like a fresh clone of the repository. */

@@ -5,7 +5,7 @@
  */
 import "dns-packet";
 import "standardwebhooks";
-import "../../src/outbound/dns/reach.ts";
+import "../../src/outbound/reach.ts";
 import "../../src/exports/destinations/azure/bucket.ts";
 import "../../src/exports/destinations/bigquery/writer.ts";
 import "../../src/exports/destinations/clickhouse/writer.ts";

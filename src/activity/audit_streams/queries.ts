@@ -6,16 +6,16 @@ import { removeRow } from "../../access/remove.ts";
 import { retry } from "../../access/retry.ts";
 import { assertRoom } from "../../access/room.ts";
 import type { Tenant } from "../../access/tenant.ts";
-import { cipherOf } from "../../auth/secrets.ts";
 import { assertExists } from "../../db/assertion.ts";
 import { changes } from "../../db/changes.ts";
 import { lastPosition } from "../../db/entries.ts";
-import { now } from "../../db/now.ts";
 import { auditStreams } from "../../db/schema/audit_streams.ts";
 import { NO_LEASE } from "../../delivery/lease.ts";
 import { merged, sealed } from "../../exports/destinations/secrets.ts";
 import { orNotFound } from "../../http/errors.ts";
 import { mapResults, type Page } from "../../http/page.ts";
+import { cipherOf } from "../../keys/secrets.ts";
+import { now } from "../../lib/now.ts";
 import { genesis } from "./chain.ts";
 import { type create, toAuditStream, type update as Update } from "./shape.ts";
 

@@ -14,12 +14,12 @@ import {
 } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
 import type { Database } from "../../db/client.ts";
-import { iso } from "../../db/now.ts";
 import { activityLog } from "../../db/schema/activity_log.ts";
 import { alerts, notifications } from "../../db/schema/notifications.ts";
 import { organizations } from "../../db/schema/organizations.ts";
 import { forEachLogged, runSequentially } from "../../lib/background.ts";
 import { DAY_MS, MINUTE_MS } from "../../lib/durations.ts";
+import { iso } from "../../lib/now.ts";
 import { configured, send } from "../../outbound/mail.ts";
 import { compose } from "./mails.ts";
 import { addressees } from "./recipients.ts";

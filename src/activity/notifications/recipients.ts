@@ -1,7 +1,7 @@
 import { and, eq, gte, or, sql } from "drizzle-orm";
 import { visibleTo } from "../../access/visible.ts";
 import { type Database, inList } from "../../db/client.ts";
-import { ADMIN } from "../../db/levels.ts";
+import { ADMIN } from "../../db/schema/levels.ts";
 import { members } from "../../db/schema/members.ts";
 import type { Recipients } from "../../db/schema/notifications.ts";
 import { projects } from "../../db/schema/projects.ts";

@@ -1,6 +1,6 @@
 import { atLeast } from "../../access/middleware.ts";
 import { body } from "../../access/valid.ts";
-import { ADMIN } from "../../db/levels.ts";
+import { ADMIN } from "../../db/schema/levels.ts";
 import { ok, router } from "../../http/router.ts";
 import * as notifications from "./queries.ts";
 import { Notifications, update } from "./shape.ts";

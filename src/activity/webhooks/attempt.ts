@@ -1,6 +1,6 @@
 import { v7 } from "uuid";
-import { now } from "../../db/now.ts";
 import type { Delivery } from "../../db/schema/webhooks.ts";
+import { now } from "../../lib/now.ts";
 import { addressOf, retryAfter, sender } from "../../outbound/send.ts";
 import { type EventRow, type FeedEvent, toEvent } from "../events/event.ts";
 import { bodyOf } from "./formats.ts";

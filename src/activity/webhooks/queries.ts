@@ -10,12 +10,12 @@ import { assertExists } from "../../db/assertion.ts";
 import { changes } from "../../db/changes.ts";
 import { nextPositions, positionFrom } from "../../db/entries.ts";
 import type { ActivityOf } from "../../db/event_types.ts";
-import { iso, now } from "../../db/now.ts";
 import { activityLog } from "../../db/schema/activity_log.ts";
 import { webhooks } from "../../db/schema/webhooks.ts";
 import { NO_LEASE } from "../../delivery/lease.ts";
 import { invalid } from "../../http/errors.ts";
 import { mapResults, type Page } from "../../http/page.ts";
+import { iso, now } from "../../lib/now.ts";
 import { newSecret, ROLL_MS, sealRoutingKey, sealSecret } from "./secret.ts";
 import {
 	type create,
@@ -92,7 +92,7 @@ export const entryOf = <A extends ActivityOf<"Webhook">>(
 
 /** @throws 400 if the URL's host isn't public */
 async function checkHost(tenant: Tenant, url: string) {
-	const { checkPublicHost } = await import("../../outbound/dns/reach.ts");
+	const { checkPublicHost } = await import("../../outbound/reach.ts");
 	const failure = await checkPublicHost(tenant.env, new URL(url).hostname);
 	// If the resolver doesn't respond, the URL is accepted, since each delivery checks it again.
 	if (failure && !failure.retryable) throw invalid("url", failure.error);

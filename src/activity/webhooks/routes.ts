@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { atLeast } from "../../access/middleware.ts";
 import { body, query } from "../../access/valid.ts";
-import { ADMIN } from "../../db/levels.ts";
+import { ADMIN } from "../../db/schema/levels.ts";
 import { page } from "../../http/page.ts";
 import { created, noContent, ok, paginated, router } from "../../http/router.ts";
 import * as deliveries from "./deliveries.ts";

@@ -1,9 +1,9 @@
 import { lte, sql } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
 import { enqueueDeliveries } from "../../access/deliveries.ts";
-import { iso } from "../../db/now.ts";
 import { webhooks } from "../../db/schema/webhooks.ts";
 import { MINUTE_MS } from "../../lib/durations.ts";
+import { iso } from "../../lib/now.ts";
 
 /** The number of webhooks for which a tick sends messages. */
 const MAX_WEBHOOKS = 1000;

@@ -1,5 +1,5 @@
-import { cipherOf } from "../../auth/secrets.ts";
 import type { webhooks } from "../../db/schema/webhooks.ts";
+import { cipherOf } from "../../keys/secrets.ts";
 import { DAY_MS } from "../../lib/durations.ts";
 import { logWarning } from "../../lib/log.ts";
 

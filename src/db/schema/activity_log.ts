@@ -1,6 +1,6 @@
 import { sql } from "drizzle-orm";
 import { index, integer, sqliteTable, text } from "drizzle-orm/sqlite-core";
-import { now } from "../now.ts";
+import { now } from "../../lib/now.ts";
 import { boolean, list, moment } from "./columns.ts";
 import { users } from "./users.ts";
 

@@ -9,10 +9,10 @@ import {
 	uniqueIndex,
 } from "drizzle-orm/sqlite-core";
 import { v7 } from "uuid";
-import { now } from "../now.ts";
-import type { QuerySchema } from "../query_schema.ts";
+import { now } from "../../lib/now.ts";
 import { boolean, counter, created_at, lease, map, moment, updated_at } from "./columns.ts";
 import { logContent, logPosition } from "./log.ts";
+import type { QuerySchema } from "./query_schema.ts";
 
 export const MODELS = ["events", "persons"] as const;
 

@@ -1,7 +1,7 @@
 import { sql } from "drizzle-orm";
 import { index, integer, primaryKey, sqliteTable, text } from "drizzle-orm/sqlite-core";
 import { v7 } from "uuid";
-import { now } from "../now.ts";
+import { now } from "../../lib/now.ts";
 import { boolean, list } from "./columns.ts";
 import { organizations } from "./organizations.ts";
 

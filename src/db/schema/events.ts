@@ -8,7 +8,7 @@ import {
 	uniqueIndex,
 } from "drizzle-orm/sqlite-core";
 import { HOUR_MS } from "../../lib/durations.ts";
-import { formatUuid } from "../uuid_bytes.ts";
+import { formatUuid } from "../../lib/uuid_bytes.ts";
 import { moment } from "./columns.ts";
 
 /** See src/db/arrival_id.ts. A decimal text in TypeScript, because a number would lose digits. */

@@ -8,8 +8,8 @@ import {
 	uniqueIndex,
 } from "drizzle-orm/sqlite-core";
 import { v7 } from "uuid";
-import { MEMBER } from "../levels.ts";
 import { boolean, created_at, list, updated_at } from "./columns.ts";
+import { MEMBER } from "./levels.ts";
 import { organizations } from "./organizations.ts";
 import { users } from "./users.ts";
 

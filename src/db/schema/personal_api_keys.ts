@@ -29,7 +29,7 @@ export const personalApiKeys = sqliteTable(
 		scopes: list<string>(),
 		scoped_organizations: list<string>(),
 		scoped_projects: list<number>(),
-		/** IP addresses and ranges for the key, normalized by `src/auth/ranges.ts`. Empty: all. */
+		/** IP addresses and ranges for the key, normalized by `src/keys/ranges.ts`. Empty: all. */
 		allowed_ips: list<string>(),
 		expires_at: text(),
 		created_at: created_at(),
@@ -46,7 +46,7 @@ export const personalApiKeys = sqliteTable(
 		session: text({ mode: "json" }).$type<Session>(),
 		/** The app that the key was granted to (docs/oauth.md); null for keys that aren't an app's. */
 		client_id: text(),
-		/** The resource that an app's key is for (src/auth/audience.ts); null for other keys. */
+		/** The resource that an app's key is for (src/keys/audience.ts); null for other keys. */
 		audience: text(),
 	},
 	(t) => [

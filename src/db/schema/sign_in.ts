@@ -1,5 +1,9 @@
+import { and, gt, isNull, lt, sql } from "drizzle-orm";
 import { index, integer, sqliteTable, text } from "drizzle-orm/sqlite-core";
+import { HOUR_MS, MINUTE_MS } from "../../lib/durations.ts";
+import { now } from "../../lib/now.ts";
 import { boolean, created_at, id, map } from "./columns.ts";
+import { identities } from "./identities.ts";
 import { users } from "./users.ts";
 
 /** Mailed sign-in links (docs/keys.md#signing-in). Rows are deleted after an hour. */
@@ -40,3 +44,22 @@ export const signInStates = sqliteTable("sign_in_states", {
 	data: map<Record<string, unknown>>(),
 	expires_at: text().notNull(),
 });
+
+/** How long a sign-in link is valid. */
+export const LIFETIME_MS = 15 * MINUTE_MS;
+
+/** How long a sign-in link counts against the limit of mails. */
+export const MAIL_WINDOW_MS = HOUR_MS;
+
+/** The number of codes that can be tried with a link. */
+export const MAX_ATTEMPTS = 5;
+
+/** SQL condition on `sign_ins`: the user still has the identity that signed in, if there is one. */
+const hasIdentity = sql`(${signIns.connection} is null or exists (select 1 from ${identities}
+	where ${identities.user_id} = ${signIns.user_id} and ${identities.connection} = ${signIns.connection}))`;
+
+/** SQL condition on `sign_ins`: the link hasn't expired or been used. */
+export const isOpen = () => and(isNull(signIns.key_id), gt(signIns.expires_at, now()), hasIdentity);
+
+/** SQL condition on `sign_ins`: the link is open, and a code can be tried with it. */
+export const canStillBeUsed = () => and(isOpen(), lt(signIns.attempts, MAX_ATTEMPTS));

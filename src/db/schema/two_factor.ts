@@ -1,5 +1,5 @@
 import { integer, primaryKey, sqliteTable, text } from "drizzle-orm/sqlite-core";
-import { now } from "../now.ts";
+import { now } from "../../lib/now.ts";
 import { users } from "./users.ts";
 
 /**
@@ -28,7 +28,7 @@ export const recoveryCodes = sqliteTable(
 		user_id: integer()
 			.notNull()
 			.references(() => users.id, { onDelete: "cascade" }),
-		/** HMAC of the code (`digests` in src/auth/secrets.ts). */
+		/** HMAC of the code (`digests` in src/keys/secrets.ts). */
 		digest: text().notNull(),
 	},
 	(t) => [primaryKey({ columns: [t.user_id, t.digest] })],

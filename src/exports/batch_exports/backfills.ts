@@ -5,7 +5,6 @@ import type { Tenant } from "../../access/tenant.ts";
 import { assertExists } from "../../db/assertion.ts";
 import { inList } from "../../db/client.ts";
 import { countWhere } from "../../db/list.ts";
-import { now } from "../../db/now.ts";
 import {
 	batchExportBackfills,
 	batchExportRuns,
@@ -13,6 +12,7 @@ import {
 } from "../../db/schema/batch_exports.ts";
 import { invalid, orNotFound } from "../../http/errors.ts";
 import type { Page } from "../../http/page.ts";
+import { now } from "../../lib/now.ts";
 import {
 	advanceBackfill,
 	beginBackfill,

@@ -18,7 +18,6 @@ import type { Tenant } from "../../access/tenant.ts";
 import { assertExists } from "../../db/assertion.ts";
 import { inList } from "../../db/client.ts";
 import { countWhere, matching } from "../../db/list.ts";
-import { now } from "../../db/now.ts";
 import {
 	batchExportRuns,
 	batchExports,
@@ -29,6 +28,7 @@ import {
 import { NO_LEASE } from "../../delivery/lease.ts";
 import { invalid, orNotFound } from "../../http/errors.ts";
 import type { Page } from "../../http/page.ts";
+import { now } from "../../lib/now.ts";
 import { sentence } from "../../outbound/reason.ts";
 import { FROM_START } from "../engine/loaded.ts";
 import { logWhere } from "../engine/run_log.ts";

@@ -1,7 +1,7 @@
 /** The configs of destinations (docs/exports.md#destinations). */
 import * as z from "zod";
-import { isRsaPrivateKey } from "../../auth/private_key.ts";
 import { boolean, choice, integer, issue, rawText, text, url } from "../../http/fields.ts";
+import { isRsaPrivateKey } from "../../keys/private_key.ts";
 import { bucketName, compressible, endpoint, file, filters, header, host } from "./fields.ts";
 
 const S3 = z

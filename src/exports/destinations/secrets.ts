@@ -1,6 +1,6 @@
-import { type Cipher, cipherOf } from "../../auth/secrets.ts";
 import type { Destination } from "../../db/schema/batch_exports.ts";
 import { invalid } from "../../http/errors.ts";
+import { type Cipher, cipherOf } from "../../keys/secrets.ts";
 import { endpointOf, parseConfig, secretsOf } from "./config.ts";
 
 type Config = Destination["config"];

@@ -3,9 +3,9 @@ import { drizzle } from "drizzle-orm/d1";
 import { commitIfCurrent } from "../../access/retry.ts";
 import { assertExists } from "../../db/assertion.ts";
 import { changes } from "../../db/changes.ts";
-import { now } from "../../db/now.ts";
 import { bySystem } from "../../db/record.ts";
 import { batchExports } from "../../db/schema/batch_exports.ts";
+import { now } from "../../lib/now.ts";
 import type { Loaded } from "./loaded.ts";
 import { logWhere } from "./run_log.ts";
 

@@ -3,7 +3,6 @@ import type { SQLiteColumn } from "drizzle-orm/sqlite-core";
 import { v7 } from "uuid";
 import { assertThat } from "../../db/assertion.ts";
 import { type Database, insertWhere, runBatch } from "../../db/client.ts";
-import { iso, now } from "../../db/now.ts";
 import {
 	batchExportBackfills,
 	batchExportRanges,
@@ -12,6 +11,7 @@ import {
 	isByArrival,
 } from "../../db/schema/batch_exports.ts";
 import { conflict, throttled } from "../../http/errors.ts";
+import { iso, now } from "../../lib/now.ts";
 import { pluralize } from "../../lib/plural.ts";
 import { logWhere } from "./run_log.ts";
 import {

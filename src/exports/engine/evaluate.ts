@@ -1,8 +1,8 @@
 import { type Expression, type Field, type Kind, leavesOf } from "../query/expression.ts";
 import { copied, type Row } from "../query/rows.ts";
+import { type Cells, toBoolean, toJson, toNumber, toText, type Value } from "../query/values.ts";
 import { compile, compileAs } from "./evaluate/compile.ts";
 import { isInt64, toInteger } from "./evaluate/numbers.ts";
-import { type Cells, toBoolean, toJson, toNumber, toText, type Value } from "./evaluate/values.ts";
 
 export function columnsOf(expressions: Expression[]): string[] {
 	const read = expressions.flatMap(leavesOf).flatMap((leaf) => {

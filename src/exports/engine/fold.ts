@@ -3,9 +3,9 @@ import { drizzle } from "drizzle-orm/d1";
 import { alias } from "drizzle-orm/sqlite-core";
 import { assertThat } from "../../db/assertion.ts";
 import { type Database, insertEach } from "../../db/client.ts";
-import { iso } from "../../db/now.ts";
 import { batchExportRanges, batchExportRuns, batchExports } from "../../db/schema/batch_exports.ts";
 import { DAY_MS, MINUTE_MS } from "../../lib/durations.ts";
+import { iso } from "../../lib/now.ts";
 import { shorten } from "../../lib/shorten.ts";
 import { changesOf, type Range } from "./ranges.ts";
 

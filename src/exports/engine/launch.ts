@@ -1,11 +1,11 @@
 import { and, isNull, lt, type SQL, sql } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
 import type { Database } from "../../db/client.ts";
-import { iso, now } from "../../db/now.ts";
 import { batchExportRuns } from "../../db/schema/batch_exports.ts";
 import { NO_LEASE, newLease } from "../../delivery/lease.ts";
 import { MINUTE_MS } from "../../lib/durations.ts";
 import { logWarning } from "../../lib/log.ts";
+import { iso, now } from "../../lib/now.ts";
 
 /** A lease on a run, held by a Workflow instance, whose parameter it is. */
 export type RunLease = { batch_export_id: number; run_id: string; lease: number };

@@ -1,8 +1,8 @@
 import { and, eq, isNull } from "drizzle-orm";
-import { digest } from "../../auth/keys.ts";
 import type { Database } from "../../db/client.ts";
 import { batchExportRuns, batchExports } from "../../db/schema/batch_exports.ts";
 import { isHeld } from "../../delivery/lease.ts";
+import { digest } from "../../keys/keys.ts";
 import { isDatabase } from "../destinations/config.ts";
 import type { Job } from "../destinations/destination.ts";
 import { destinationOf } from "../destinations/index.ts";

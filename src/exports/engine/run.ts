@@ -1,10 +1,10 @@
 import { and, eq, sql } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
 import { runBatch } from "../../db/client.ts";
-import { iso, now } from "../../db/now.ts";
 import { batchExportRuns } from "../../db/schema/batch_exports.ts";
 import { retryAfterOf } from "../../delivery/backoff.ts";
 import { NO_LEASE } from "../../delivery/lease.ts";
+import { iso, now } from "../../lib/now.ts";
 import { MisconfiguredError, SupersededError } from "../../outbound/errors.ts";
 import { reason, sentence } from "../../outbound/reason.ts";
 import { type Attempt, openAttempt } from "./attempt.ts";

@@ -4,7 +4,6 @@ import { v7 } from "uuid";
 import { type Database, insertEach } from "../../db/client.ts";
 import type { SystemKind } from "../../db/event_types.ts";
 import { appendEach, deleteExpired } from "../../db/log.ts";
-import { iso, now } from "../../db/now.ts";
 import { insertEntries } from "../../db/record.ts";
 import {
 	batchExportBackfills,
@@ -14,6 +13,7 @@ import {
 } from "../../db/schema/batch_exports.ts";
 import { forEachLogged, runSequentially } from "../../lib/background.ts";
 import { DAY_MS, MINUTE_MS } from "../../lib/durations.ts";
+import { iso, now } from "../../lib/now.ts";
 import { advanceBackfill } from "./backfill_runs.ts";
 import { clean } from "./clean.ts";
 import { foldOldRuns } from "./fold.ts";

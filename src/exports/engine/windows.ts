@@ -1,7 +1,7 @@
-import { iso } from "../../db/now.ts";
 import { INTERVALS } from "../../db/schema/batch_exports.ts";
 import { spread } from "../../delivery/backoff.ts";
 import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../lib/durations.ts";
+import { iso } from "../../lib/now.ts";
 
 export type Interval = (typeof INTERVALS)[number];
 

@@ -1,6 +1,6 @@
 import type { Access } from "../../access/access.ts";
 import { parseExact } from "../../lib/lossless_json.ts";
-import type { ApiRequest, Gateway } from "../gateway.ts";
+import type { ApiRequest, Gateway } from "./gateway.ts";
 
 /** What the key in use allows, as recorded in KV. */
 export type KeyInUse = Access;

@@ -1,4 +1,4 @@
-import { ADMIN, MEMBER, OWNER } from "../../db/levels.ts";
+import { ADMIN, MEMBER, OWNER } from "../../db/schema/levels.ts";
 import type { Operation } from "./operations.ts";
 
 const BY_NAME = new Map<unknown, number>([

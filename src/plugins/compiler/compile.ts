@@ -1,7 +1,7 @@
 import { type Options, type Program, parse } from "acorn";
 import { type Transform, transform } from "sucrase";
 import State from "sucrase/dist/esm/parser/tokenizer/state.js";
-import { MAIN_FILES } from "../plugins/file_names.ts";
+import { MAIN_FILES } from "./file_names.ts";
 
 /** The compiled JavaScript, or the reason why the source doesn't compile. */
 export type Compiled = { compiled: string; error: null } | { compiled: null; error: string };

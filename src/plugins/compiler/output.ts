@@ -1,6 +1,6 @@
-import { MAIN_FILES } from "../plugins/file_names.ts";
 import { capabilitiesOf } from "./capabilities.ts";
 import { type Compiled, compile } from "./compile.ts";
+import { MAIN_FILES } from "./file_names.ts";
 
 export type SourceFile = { filename: string; source: string };
 

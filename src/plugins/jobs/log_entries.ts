@@ -1,8 +1,8 @@
 import { type SQL, sql } from "drizzle-orm";
 import type { Database } from "../../db/client.ts";
 import { append, type Logs } from "../../db/log.ts";
-import { now } from "../../db/now.ts";
 import { pluginLogs } from "../../db/schema/plugin_configs.ts";
+import { now } from "../../lib/now.ts";
 import type { Entry } from "./run_log.ts";
 
 export const PLUGIN_LOGS: Logs = { table: pluginLogs, owner: pluginLogs.plugin_config_id };

@@ -1,6 +1,6 @@
 import * as z from "zod";
-import { redactor, variants } from "../../auth/secrets.ts";
-import { now } from "../../db/now.ts";
+import { redactor, variants } from "../../keys/secrets.ts";
+import { now } from "../../lib/now.ts";
 
 export const MAX_ENTRIES = 1000;
 export const MAX_MESSAGE_LENGTH = 4000;

@@ -1,4 +1,4 @@
-import { digest } from "../../auth/keys.ts";
+import { digest } from "../../keys/keys.ts";
 import type { Compiled } from "../compiler/compile.ts";
 import { GUEST } from "./guest.ts";
 import { type Entry, MAX_ENTRIES, MAX_MESSAGE_LENGTH, runLog } from "./run_log.ts";

@@ -1,7 +1,7 @@
 import { and, desc, eq, type SQL, sql } from "drizzle-orm";
-import { cipherOf, digests } from "../../auth/secrets.ts";
 import { type Database, inList } from "../../db/client.ts";
 import { pluginStorage } from "../../db/schema/jobs.ts";
+import { cipherOf, digests } from "../../keys/secrets.ts";
 import type { Storage } from "./storage_calls.ts";
 
 const MAX_KEYS = 1000;

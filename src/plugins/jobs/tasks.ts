@@ -1,13 +1,13 @@
 import { eq, type SQL, sql } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
 import type { Database } from "../../db/client.ts";
-import { PLUGINS_CONFIG } from "../../db/levels.ts";
 import { appendEach, deleteExpired } from "../../db/log.ts";
-import { iso } from "../../db/now.ts";
 import { pluginJobs, taskMinutes } from "../../db/schema/jobs.ts";
+import { PLUGINS_CONFIG } from "../../db/schema/levels.ts";
 import { pluginConfigs } from "../../db/schema/plugin_configs.ts";
 import { forEachLogged, runSequentially } from "../../lib/background.ts";
 import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../lib/durations.ts";
+import { iso } from "../../lib/now.ts";
 import { PLUGIN_LOGS } from "./log_entries.ts";
 import { countWaiting, newTurn, startConsumers } from "./queue.ts";
 import { fail, findLost } from "./work.ts";

@@ -1,11 +1,11 @@
 import { and, asc, eq, inArray, isNotNull, isNull, lte, sql } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
 import type { Database } from "../../db/client.ts";
-import { iso } from "../../db/now.ts";
 import { pluginSourceFiles, plugins } from "../../db/schema/plugins.ts";
 import { forEachLogged } from "../../lib/background.ts";
 import { DAY_MS, MINUTE_MS } from "../../lib/durations.ts";
-import { BROWSER_FILES, MAIN_FILES } from "./file_names.ts";
+import { iso } from "../../lib/now.ts";
+import { BROWSER_FILES, MAIN_FILES } from "../compiler/file_names.ts";
 import { capabilities, isUncompiled, toFiles } from "./install.ts";
 
 /** How many plugins a tick compiles. */

@@ -1,8 +1,8 @@
 import * as z from "zod";
-import { type Cipher, cipherOf, isSealed, MASK } from "../../auth/secrets.ts";
 import type { ErrorCode } from "../../http/codes.ts";
 import { invalid } from "../../http/errors.ts";
 import { notAChoice } from "../../http/fields.ts";
+import { type Cipher, cipherOf, isSealed, MASK } from "../../keys/secrets.ts";
 
 type Config = Record<string, unknown>;
 

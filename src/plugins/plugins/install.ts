@@ -1,11 +1,11 @@
 import type { SQL } from "drizzle-orm";
 import type { Database } from "../../db/client.ts";
-import { now } from "../../db/now.ts";
 import { type Capabilities, pluginSourceFiles } from "../../db/schema/plugins.ts";
 import { invalid } from "../../http/errors.ts";
+import { now } from "../../lib/now.ts";
 import { compileFiles } from "../compiler/client.ts";
+import { isCompiled, MAIN_FILES } from "../compiler/file_names.ts";
 import { unpack } from "./archive.ts";
-import { isCompiled, MAIN_FILES } from "./file_names.ts";
 import { manifest } from "./manifest.ts";
 import { download } from "./registries.ts";
 

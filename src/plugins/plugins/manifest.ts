@@ -3,8 +3,8 @@ import { invalid } from "../../http/errors.ts";
 import { atMostBytes, longText, rawText, record, text } from "../../http/fields.ts";
 import { json } from "../../http/json_value.ts";
 import { parseUnrounded } from "../../lib/lossless_json.ts";
+import { BROWSER_FILES } from "../compiler/file_names.ts";
 import { MAX_PATH_LENGTH } from "./archive.ts";
-import { BROWSER_FILES } from "./file_names.ts";
 import {
 	configSchemaInput,
 	MAX_DESCRIPTION_BYTES,

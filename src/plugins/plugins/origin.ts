@@ -1,8 +1,8 @@
 import { eq } from "drizzle-orm";
 import type { Tenant } from "../../access/tenant.ts";
-import { cipherOf } from "../../auth/secrets.ts";
 import { rowId } from "../../db/client.ts";
 import { plugins } from "../../db/schema/plugins.ts";
+import { cipherOf } from "../../keys/secrets.ts";
 import type { Row } from "./rows.ts";
 
 /** The cipher of a plugin's token. It uses the unique URL: the id isn't known before the insert. */

@@ -9,7 +9,7 @@ import { assertExists } from "../../db/assertion.ts";
 import { changes } from "../../db/changes.ts";
 import { contains } from "../../db/contains.ts";
 import { isUniqueViolation } from "../../db/errors.ts";
-import { PLUGINS_ROOT } from "../../db/levels.ts";
+import { PLUGINS_ROOT } from "../../db/schema/levels.ts";
 import { organizations } from "../../db/schema/organizations.ts";
 import { pluginSourceFiles, plugins } from "../../db/schema/plugins.ts";
 import { ApiError, forbidden, invalid, orNotFound } from "../../http/errors.ts";

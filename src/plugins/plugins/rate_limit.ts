@@ -1,4 +1,4 @@
-import { iso } from "../../db/now.ts";
+import { iso } from "../../lib/now.ts";
 import { retryAfter } from "../../outbound/send.ts";
 
 /** Larger numbers are moments in seconds since 1970, smaller ones are seconds from now. */

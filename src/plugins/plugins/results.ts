@@ -1,7 +1,7 @@
 import { sql } from "drizzle-orm";
-import { iso } from "../../db/now.ts";
 import { pluginConfigs } from "../../db/schema/plugin_configs.ts";
 import { HOUR_MS } from "../../lib/durations.ts";
+import { iso } from "../../lib/now.ts";
 
 /*
  * How many jobs of a config succeeded and failed in the last 24 hours. The config has the sums by

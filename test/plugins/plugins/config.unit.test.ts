@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { isSealed, MASK } from "../../../src/auth/secrets.ts";
+import { isSealed, MASK } from "../../../src/keys/secrets.ts";
 import {
 	assertComplete,
 	configCipher,

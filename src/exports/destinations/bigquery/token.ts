@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { signJwt } from "../../../auth/private_key.ts";
+import { signJwt } from "../../../keys/private_key.ts";
 import { isCutObject, jsonOf } from "../../../lib/json.ts";
 import { MisconfiguredError } from "../../../outbound/errors.ts";
 import { quote } from "../../../outbound/quote.ts";

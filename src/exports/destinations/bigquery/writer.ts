@@ -1,4 +1,4 @@
-import { digest } from "../../../auth/keys.ts";
+import { digest } from "../../../keys/keys.ts";
 import { DAY_MS, HOUR_MS } from "../../../lib/durations.ts";
 import { runSteps, warningOf } from "../../../outbound/steps.ts";
 import type { Destination, Job, Sink } from "../destination.ts";

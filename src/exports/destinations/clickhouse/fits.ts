@@ -1,6 +1,6 @@
 import { parseExact } from "../../../lib/lossless_json.ts";
-import { parseJson } from "../../engine/evaluate/values.ts";
 import type { Kind } from "../../query/expression.ts";
+import { parseJson } from "../../query/values.ts";
 import { documents } from "../fit/json.ts";
 import {
 	ALL_YEARS,

@@ -1,4 +1,4 @@
-import { digest } from "../../../auth/keys.ts";
+import { digest } from "../../../keys/keys.ts";
 import { MisconfiguredError } from "../../../outbound/errors.ts";
 import { addressOf, type HttpResponse } from "../../../outbound/send.ts";
 import { runSteps, warningOf } from "../../../outbound/steps.ts";

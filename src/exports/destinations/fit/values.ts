@@ -7,9 +7,9 @@ import { Buffer } from "node:buffer";
 import { isSameDecimal, plainDecimal, readDecimal } from "../../../lib/decimal.ts";
 import { jsonOf } from "../../../lib/json.ts";
 import { readMoment } from "../../../lib/moment.ts";
-import { lengthOf } from "../../engine/evaluate/values.ts";
 import type { Kind } from "../../query/expression.ts";
 import type { Row } from "../../query/rows.ts";
+import { lengthOf } from "../../query/values.ts";
 
 export type Value = Exclude<Row[number], null>;
 

@@ -1,4 +1,4 @@
-import { digest } from "../../../auth/keys.ts";
+import { digest } from "../../../keys/keys.ts";
 import { MisconfiguredError } from "../../../outbound/errors.ts";
 import { type HttpResponse, sender, unavailable } from "../../../outbound/send.ts";
 import { runSteps } from "../../../outbound/steps.ts";

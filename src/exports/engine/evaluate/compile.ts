@@ -1,7 +1,5 @@
 import { parseExact } from "../../../lib/lossless_json.ts";
 import { comparedAs, type Expression, isLiteral, kindOf, NULL } from "../../query/expression.ts";
-import { like } from "../like.ts";
-import { computeExactly, type Numeric, orderOfJson, toExactNumber, toInteger } from "./numbers.ts";
 import {
 	finite,
 	type Get,
@@ -16,7 +14,9 @@ import {
 	toText,
 	type Value,
 	valueAt,
-} from "./values.ts";
+} from "../../query/values.ts";
+import { like } from "../like.ts";
+import { computeExactly, type Numeric, orderOfJson, toExactNumber, toInteger } from "./numbers.ts";
 
 const OPERATIONS = {
 	"+": (a: number, b: number) => a + b,

@@ -1,5 +1,5 @@
 /** Numbers that keep all digits of integers of 64 bits. */
-import { isJson, orderBetween, toNumber, toText, type Value } from "./values.ts";
+import { isJson, orderBetween, toNumber, toText, type Value } from "../../query/values.ts";
 
 /** A number, or an integer that a number can't hold exactly. */
 export type Numeric = number | bigint;

@@ -1,5 +1,5 @@
 import { createClient } from "@clickhouse/client-web";
-import { redactor } from "../../../../auth/secrets.ts";
+import { redactor } from "../../../../keys/secrets.ts";
 import type { Row } from "../../../query/rows.ts";
 import { parseRows } from "./batches.ts";
 

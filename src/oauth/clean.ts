@@ -1,0 +1,47 @@
+import { and, eq, inArray, lt } from "drizzle-orm";
+import { drizzle } from "drizzle-orm/d1";
+import { deleteOlderThan } from "../db/client.ts";
+import { oauthCodes, oauthDeviceRequests, oauthRefreshTokens } from "../db/schema/oauth.ts";
+import { personalApiKeys } from "../db/schema/personal_api_keys.ts";
+import { serviceAccounts } from "../db/schema/service_accounts.ts";
+import { trustedIssuers } from "../db/schema/trusted_issuers.ts";
+import { HOUR_MS } from "../lib/durations.ts";
+import { iso } from "../lib/now.ts";
+
+/**
+ * Deletes grants that no token can use any more, expired keys of trusted issuers, codes, and requests
+ * of devices. Used codes are kept for an hour, because a second use ends the grant. The tables are
+ * read completely: an index by time would cost a written row for each refresh.
+ */
+export async function deleteOld({ DB }: Env, at: number) {
+	const db = drizzle(DB);
+	const { key_id, expires_at } = oauthRefreshTokens;
+	const over = db
+		.select({ key_id })
+		.from(oauthRefreshTokens)
+		.where(lt(expires_at, iso(at)))
+		.limit(10_000);
+	const expired = db
+		.select({ id: personalApiKeys.id })
+		.from(trustedIssuers)
+		.crossJoin(serviceAccounts)
+		.crossJoin(personalApiKeys)
+		.where(
+			and(
+				eq(serviceAccounts.organization_id, trustedIssuers.organization_id),
+				eq(serviceAccounts.id, trustedIssuers.service_account_id),
+				eq(personalApiKeys.user_id, serviceAccounts.user_id),
+				eq(personalApiKeys.client_id, trustedIssuers.id),
+				lt(personalApiKeys.expires_at, iso(at)),
+			),
+		)
+		.limit(10_000);
+	const devices = oauthDeviceRequests;
+	const old = iso(at - HOUR_MS);
+	await db.batch([
+		db.delete(personalApiKeys).where(inArray(personalApiKeys.id, over)),
+		db.delete(personalApiKeys).where(inArray(personalApiKeys.id, expired)),
+		deleteOlderThan(db, oauthCodes, oauthCodes.hash, oauthCodes.expires_at, old),
+		deleteOlderThan(db, devices, devices.user_code_hash, devices.expires_at, old),
+	]);
+}

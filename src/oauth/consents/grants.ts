@@ -1,0 +1,159 @@
+import { and, eq, isNotNull, type SQL, sql } from "drizzle-orm";
+import type { Context } from "hono";
+import { v7 } from "uuid";
+import { commit } from "../../access/unit_of_work.ts";
+import { currentOrganization } from "../../access/visible.ts";
+import { assertExists } from "../../db/assertion.ts";
+import { aliased, type Connected, type Database } from "../../db/client.ts";
+import type { ActivityOf } from "../../db/event_types.ts";
+import { organizationId } from "../../db/organization_ids.ts";
+import { oauthRefreshTokens } from "../../db/schema/oauth.ts";
+import { personalApiKeys } from "../../db/schema/personal_api_keys.ts";
+import { users } from "../../db/schema/users.ts";
+import type { App } from "../../env.ts";
+import { addressOf } from "../../keys/addresses.ts";
+import { ACCESS_TOKEN, digest, evict, isWellFormed } from "../../keys/keys.ts";
+import { appReused, mailChange } from "../../people/users/mails.ts";
+import { userColumns } from "../../people/users/shape.ts";
+import type { Client } from "../clients/clients.ts";
+import { type RefreshToken, readRefreshToken } from "../protocol/tokens.ts";
+
+/* Grants: the keys of apps. */
+
+/** SQL condition on `personal_api_keys`: the key is an app's. */
+export const isGrant = (where: SQL) => and(where, isNotNull(personalApiKeys.client_id));
+
+/** Selects keys of active users that have a refresh token, with it. */
+export const select = (db: Database) =>
+	db
+		.select({
+			id: personalApiKeys.id,
+			// `userColumns` has another `user_id`.
+			user_id: aliased(personalApiKeys.user_id, "owner_id"),
+			user: userColumns,
+			label: personalApiKeys.label,
+			hash: personalApiKeys.hash,
+			/** What the person has allowed. */
+			scopes: sql`coalesce(${oauthRefreshTokens.scopes}, ${personalApiKeys.scopes})`
+				.mapWith(personalApiKeys.scopes)
+				.as("allowed_scopes"),
+			access_scopes: aliased(personalApiKeys.scopes, "access_scopes"),
+			scoped_organizations: personalApiKeys.scoped_organizations,
+			scoped_projects: personalApiKeys.scoped_projects,
+			created_at: personalApiKeys.created_at,
+			last_used_at: personalApiKeys.last_used_at,
+			expires_at: personalApiKeys.expires_at,
+			client_id: personalApiKeys.client_id,
+			audience: personalApiKeys.audience,
+			family: oauthRefreshTokens.family,
+			refresh_hash: aliased(oauthRefreshTokens.hash, "refresh_hash"),
+			refresh_expires_at: aliased(oauthRefreshTokens.expires_at, "refresh_expires_at"),
+			ends_at: oauthRefreshTokens.ends_at,
+			last_exchange: oauthRefreshTokens.last_exchange,
+		})
+		.from(personalApiKeys)
+		.innerJoin(users, and(eq(users.id, personalApiKeys.user_id), eq(users.is_active, true)))
+		.innerJoin(oauthRefreshTokens, eq(oauthRefreshTokens.key_id, personalApiKeys.id));
+
+/** Selects grants of active users, the oldest first. */
+export const selectGrants = (db: Database, where: SQL) =>
+	select(db).where(isGrant(where)).orderBy(personalApiKeys.id);
+
+export type Grant = Awaited<ReturnType<typeof selectGrants>>[number];
+
+/** A grant that was found by one of its tokens. `used`: a refresh token that was exchanged. */
+export type Found =
+	| { grant: Grant; kind: "access" }
+	| { grant: Grant; kind: "refresh" | "used"; token: RefreshToken };
+
+/** Finds the grant of an access token or refresh token. One round trip, or none. */
+export async function findByToken(db: Connected, token: string): Promise<Found | undefined> {
+	const hash = await digest(token);
+	const refresh = readRefreshToken(token);
+	if (!refresh && !isWellFormed(token, ACCESS_TOKEN)) return undefined;
+	const isThis = refresh ? eq(personalApiKeys.id, refresh.key_id) : eq(personalApiKeys.hash, hash);
+	const [[grant]] = await db.batch([selectGrants(db, isThis)]);
+	if (!grant) return undefined;
+	if (!refresh) return { grant, kind: "access" };
+	if (grant.family !== (await digest(refresh.family))) return undefined;
+	return { grant, kind: grant.refresh_hash === hash ? "refresh" : "used", token: refresh };
+}
+
+type Named = Pick<Grant, "id" | "label" | "user_id" | "client_id" | "scoped_organizations">;
+
+/** Returns an entry of a grant for the log of an organization. */
+export const entryOf = (
+	activity: ActivityOf<"OauthGrant">,
+	{ id, label, user_id, client_id }: Omit<Named, "scoped_organizations">,
+	organization: number | SQL<number>,
+	trigger: Record<string, unknown> = {},
+) => ({
+	activity,
+	scope: "OauthGrant" as const,
+	item_id: id,
+	name: label,
+	user_id,
+	organization,
+	project: null,
+	trigger: { client_id, ...trigger },
+});
+
+/**
+ * Returns the entry of an app that gets no access, for the log of an organization.
+ * @param job `person` if the person denied it, `not_allowed` if the organization doesn't allow it
+ */
+export const rejectionOf = (
+	{ client_id, name }: Pick<Client, "client_id" | "name">,
+	user_id: number,
+	organization: number | SQL<number>,
+	job: "person" | "not_allowed",
+) => entryOf("rejected", { id: v7(), label: name, user_id, client_id }, organization, { job });
+
+/**
+ * Returns the entries of a grant for the log: of the organizations that it is restricted to, or the
+ * person's current one.
+ */
+export const entriesOf = (
+	activity: ActivityOf<"OauthGrant">,
+	grant: Named,
+	trigger?: Record<string, unknown>,
+) =>
+	(grant.scoped_organizations.length > 0
+		? grant.scoped_organizations.map((uuid) => organizationId(uuid))
+		: [currentOrganization(grant.user_id)]
+	).map((organization) => entryOf(activity, grant, organization, trigger));
+
+/**
+ * Ends a grant: none of its tokens work from the next request on. Of several requests at the same
+ * time, one writes the event; `retry` repeats the others.
+ */
+export async function end(
+	c: Context<App>,
+	db: Connected,
+	grant: Named & { hash: string },
+	job: string,
+) {
+	const isThis = isGrant(eq(personalApiKeys.id, grant.id));
+	await commit(
+		c.env,
+		db,
+		{
+			checks: [assertExists(db, personalApiKeys, isThis)],
+			changes: [db.delete(personalApiKeys).where(isThis)],
+			entries: entriesOf("revoked", grant, { job }),
+		},
+		c,
+	);
+	await evict(c.env, grant.hash);
+}
+
+/** Ends a grant whose code or refresh token was used twice, and tells its person. */
+export async function endReused(
+	c: Context<App>,
+	db: Connected,
+	grant: Named & { hash: string },
+	job: "code_reused" | "refresh_token_reused",
+) {
+	await end(c, db, grant, job);
+	c.executionCtx.waitUntil(mailChange(c.env, grant.user_id, appReused(grant.label), addressOf(c)));
+}

@@ -1,0 +1,74 @@
+import { and, eq, sql } from "drizzle-orm";
+import type * as z from "zod";
+import { readPage } from "../../access/pages.ts";
+import { retry } from "../../access/retry.ts";
+import type { Tenant } from "../../access/tenant.ts";
+import { assertExists } from "../../db/assertion.ts";
+import { organizationId } from "../../db/organization_ids.ts";
+import { members } from "../../db/schema/members.ts";
+import { organizations } from "../../db/schema/organizations.ts";
+import { personalApiKeys } from "../../db/schema/personal_api_keys.ts";
+import { orNotFound } from "../../http/errors.ts";
+import type { Page } from "../../http/page.ts";
+import { evict } from "../../keys/keys.ts";
+import { reaches } from "../../people/personal_api_keys/reach.ts";
+import { appEnded, mailChange } from "../../people/users/mails.ts";
+import { entryOf, type Grant, isGrant, select } from "./grants.ts";
+import { isCurrent, ORDER, toCommon } from "./queries.ts";
+import type { OrganizationOauthGrant } from "./shape.ts";
+
+/** WHERE clause on `personal_api_keys`: grants of members that reach the organization. */
+const isHere = ({ organization }: Tenant) =>
+	isGrant(
+		sql`${personalApiKeys.user_id} in (
+			select ${members.user_id} from ${members} where ${members.organization_id} = ${organization}) and ${reaches(organization)}`,
+	);
+
+const toGrant = (grant: Grant): z.infer<typeof OrganizationOauthGrant> => ({
+	...toCommon(grant),
+	user: grant.user,
+});
+
+/** Newest first. Reads the keys of all members: an index would cost a written row for each key. */
+export const list = (tenant: Tenant, page: Page) =>
+	readPage(
+		tenant,
+		page,
+		() => select(tenant.db).$dynamic(),
+		{ ...ORDER, where: and(isHere(tenant), isCurrent()) },
+		toGrant,
+	);
+
+/**
+ * Ends the access of a member's app, also to other organizations. Each organization that it is
+ * limited to gets an event; only this one sees which admin it was.
+ */
+export const remove = (tenant: Tenant, id: string) =>
+	retry(async () => {
+		const { db, env } = tenant;
+		const isThis = and(isHere(tenant), eq(personalApiKeys.id, id.toLowerCase()));
+		const [[row], [organization]] = await tenant.read(
+			select(db).where(isThis),
+			db
+				.select({ uuid: organizations.uuid, name: organizations.name })
+				.from(organizations)
+				.where(eq(organizations.id, tenant.organization)),
+		);
+		const [grant, { uuid, name }] = [orNotFound(row), orNotFound(organization)];
+		const trigger = { job: "admin", user: grant.user.email };
+		const others = grant.scoped_organizations.filter((other) => other !== uuid);
+		await tenant.write({
+			checks: [assertExists(db, personalApiKeys, isThis)],
+			changes: [db.delete(personalApiKeys).where(isThis)],
+			entries: [
+				{
+					...entryOf("revoked", grant, tenant.organization, trigger),
+					user_id: tenant.key.user_id,
+				},
+				...others.map((other) => entryOf("revoked", grant, organizationId(other), trigger)),
+			],
+		});
+		await evict(env, grant.hash);
+		const change = appEnded(grant.label, name);
+		tenant.later(() => mailChange(env, grant.user_id, change, null));
+	});

@@ -1,0 +1,71 @@
+import { and, eq, gt } from "drizzle-orm";
+import type * as z from "zod";
+import { readPageIn } from "../../access/pages.ts";
+import { retry } from "../../access/retry.ts";
+import type { Tenant } from "../../access/tenant.ts";
+import { selectCaller } from "../../access/visible.ts";
+import { assertExists } from "../../db/assertion.ts";
+import { oauthRefreshTokens } from "../../db/schema/oauth.ts";
+import { personalApiKeys } from "../../db/schema/personal_api_keys.ts";
+import { orNotFound } from "../../http/errors.ts";
+import type { Page } from "../../http/page.ts";
+import { evict } from "../../keys/keys.ts";
+import { now } from "../../lib/now.ts";
+import { entriesOf, type Grant, isGrant, select } from "./grants.ts";
+import type { OauthGrant } from "./shape.ts";
+
+/** SQL condition: the grant has a refresh token that works. */
+export const isCurrent = () => gt(oauthRefreshTokens.expires_at, now());
+
+/** How a list of grants is sorted: newest first. */
+export const ORDER = { by: [personalApiKeys.id], keys: ({ id }: Grant) => [id] };
+
+/** WHERE clause on `personal_api_keys`: the caller's grants. */
+const isOwn = ({ key }: Tenant) => isGrant(eq(personalApiKeys.user_id, key.user_id));
+
+/** Returns what everyone sees who can end the grant. */
+export const toCommon = (grant: Grant) => ({
+	id: grant.id,
+	client_id: grant.client_id ?? "",
+	client_name: grant.label,
+	client_host: URL.parse(grant.client_id ?? "")?.host || null,
+	audience: grant.audience ?? "",
+	scopes: grant.scopes,
+	created_at: grant.created_at,
+	last_used_at: grant.last_used_at,
+	ends_at: grant.ends_at,
+});
+
+const toGrant = (grant: Grant): z.infer<typeof OauthGrant> => ({
+	...toCommon(grant),
+	scoped_organizations: grant.scoped_organizations,
+	scoped_projects: grant.scoped_projects,
+});
+
+/** Newest first. Throws 404 if the user isn't the caller. */
+export const list = (tenant: Tenant, uuid: string, page: Page) =>
+	readPageIn(tenant, page, selectCaller(tenant, uuid), {
+		...ORDER,
+		select: () => select(tenant.db).$dynamic(),
+		where: and(isOwn(tenant), isCurrent()),
+		to: toGrant,
+	});
+
+/** Ends the access of an app of the caller. */
+export const remove = (tenant: Tenant, uuid: string, id: string) =>
+	retry(async () => {
+		const { db } = tenant;
+		const isThis = and(isOwn(tenant), eq(personalApiKeys.id, id.toLowerCase()));
+		const [[row], [caller]] = await tenant.read(
+			select(db).where(isThis),
+			selectCaller(tenant, uuid),
+		);
+		orNotFound(caller);
+		const grant = orNotFound(row);
+		await tenant.write({
+			checks: [assertExists(db, personalApiKeys, isThis)],
+			changes: [db.delete(personalApiKeys).where(isThis)],
+			entries: entriesOf("revoked", grant, { job: "person" }),
+		});
+		await evict(tenant.env, grant.hash);
+	});

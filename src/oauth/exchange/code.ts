@@ -1,0 +1,148 @@
+import { and, eq, getTableColumns, gt, isNull, sql } from "drizzle-orm";
+import type { Context } from "hono";
+import { v7 } from "uuid";
+import { retry } from "../../access/retry.ts";
+import { commit } from "../../access/unit_of_work.ts";
+import { assertExists } from "../../db/assertion.ts";
+import { type Connected, type Database, inList, runBatch } from "../../db/client.ts";
+import { type Approval, oauthCodes, oauthRefreshTokens } from "../../db/schema/oauth.ts";
+import { personalApiKeys } from "../../db/schema/personal_api_keys.ts";
+import { users } from "../../db/schema/users.ts";
+import { connect } from "../../db/session.ts";
+import type { App } from "../../env.ts";
+import { orNotFound } from "../../http/errors.ts";
+import { countFailure } from "../../keys/addresses.ts";
+import { ACCESS_TOKEN, cache, digest, evict, newKey, toRecord } from "../../keys/keys.ts";
+import { toBase64url } from "../../lib/base64url.ts";
+import { now } from "../../lib/now.ts";
+import { endReused, entriesOf, type Grant, selectGrants } from "../consents/grants.ts";
+import { OauthError } from "../protocol/errors.ts";
+import type { Form } from "../protocol/form.ts";
+import { checkResource } from "../protocol/issuer.ts";
+import { respond } from "../protocol/respond.ts";
+import { accessExpiry, newRefreshToken, refreshExpiry } from "../protocol/tokens.ts";
+
+/** How many grants a user can have. Another one ends the oldest. */
+const MAX_GRANTS = 50;
+
+type Code = typeof oauthCodes.$inferSelect & { is_approved: boolean };
+
+/**
+ * SQL condition: the key that a code was approved with still exists. If it was revoked, perhaps
+ * because somebody else had it, the code is worth nothing.
+ */
+const isApproved = sql`exists (select 1 from ${personalApiKeys}
+	where ${personalApiKeys.hash} = ${oauthCodes.approval} ->> 'approved_with')`;
+
+export const invalidCode = () =>
+	new OauthError(
+		"invalid_grant",
+		"The code is unknown, has expired, was used before, or belongs to another request.",
+	);
+
+/** Selects a code of an active person, and the person's grants. */
+export const selectCode = (db: Database, hash: string) => ({
+	codes: db
+		.select({
+			...getTableColumns(oauthCodes),
+			is_approved: sql`${isApproved}`.mapWith(Boolean).as("is_approved"),
+		})
+		.from(oauthCodes)
+		.innerJoin(users, and(eq(users.id, oauthCodes.user_id), eq(users.is_active, true)))
+		.where(eq(oauthCodes.hash, hash)),
+	grants: selectGrants(
+		db,
+		sql`${personalApiKeys.user_id} = (select user_id from oauth_codes where hash = ${hash})`,
+	),
+});
+
+/**
+ * Exchanges a code for the first tokens of a grant (RFC 6749, section 4.1.3). Of several requests
+ * with one code, at most one gets tokens, and none of them work afterwards.
+ */
+export const exchange = (c: Context<App>, form: Form) =>
+	retry(async () => {
+		const { db } = connect(c);
+		const hash = await digest(form.required("code"));
+		const { codes, grants } = await runBatch(db, selectCode(db, hash));
+		const [code] = codes;
+		if (!code || !(await isAskedFor(c, form, code.approval)))
+			throw await countFailure(c, invalidCode());
+		return useCode(c, db, code, grants);
+	});
+
+/**
+ * Makes the grant of a code. A second use of the code ends the grant.
+ * @param grants the person's, the oldest first
+ */
+export async function useCode(c: Context<App>, db: Connected, code: Code, grants: Grant[]) {
+	const made = grants.find(({ id }) => id === code.key_id);
+	if (made) await endReused(c, db, made, "code_reused");
+	if (code.key_id !== null || code.expires_at <= now() || !code.is_approved)
+		throw await countFailure(c, invalidCode());
+	return write(c, db, code, grants.slice(0, Math.max(0, grants.length - MAX_GRANTS + 1)));
+}
+
+/** Whether the request is by the program that asked for the code, for the same resource. */
+async function isAskedFor({ env, req }: Context<App>, form: Form, approval: Approval) {
+	const verifier = new TextEncoder().encode(form.required("code_verifier"));
+	const challenge = toBase64url(new Uint8Array(await crypto.subtle.digest("SHA-256", verifier)));
+	const redirect_uri = form.optional("redirect_uri") ?? approval.redirect_uri;
+	checkResource({ env, url: req.url }, form, approval);
+	return (
+		challenge === approval.code_challenge &&
+		form.required("client_id") === approval.client_id &&
+		redirect_uri === approval.redirect_uri
+	);
+}
+
+/** @param removed the oldest grants, if there are too many */
+async function write(
+	c: Context<App>,
+	db: Connected,
+	{ hash, user_id, approval }: Code,
+	removed: Grant[],
+) {
+	const { client_name: label, client_id, audience, ends_at, ...rest } = approval;
+	const { scopes, scoped_organizations, scoped_projects } = rest;
+	const id = v7();
+	const [access, refresh] = await Promise.all([newKey(ACCESS_TOKEN), newRefreshToken(id)]);
+	const key = {
+		...{ id, user_id, label, ...access.columns, client_id, audience },
+		...{ scopes, scoped_organizations, scoped_projects },
+		expires_at: accessExpiry(ends_at),
+	};
+	const isUnused = and(
+		eq(oauthCodes.hash, hash),
+		isNull(oauthCodes.key_id),
+		gt(oauthCodes.expires_at, now()),
+		isApproved,
+	);
+	const removedIds = removed.map((grant) => grant.id);
+	const write = {
+		checks: [
+			assertExists(db, oauthCodes, isUnused),
+			assertExists(db, users, and(eq(users.id, user_id), eq(users.is_active, true))),
+		],
+		changes: [
+			db.update(oauthCodes).set({ key_id: id }).where(eq(oauthCodes.hash, hash)),
+			db.delete(personalApiKeys).where(inList(personalApiKeys.id, removedIds)),
+			db.insert(personalApiKeys).values(key),
+			db
+				.insert(oauthRefreshTokens)
+				.values({ key_id: id, ...refresh.columns, expires_at: refreshExpiry(ends_at), ends_at }),
+		],
+		entries: [
+			...entriesOf("created", key),
+			...removed.flatMap((grant) => entriesOf("revoked", grant, { job: "too_many" })),
+		],
+		answers: { keys: db.select().from(personalApiKeys).where(eq(personalApiKeys.id, id)) },
+	};
+	const { keys } = await commit(c.env, db, write, c);
+	const row = orNotFound(keys[0]);
+	await Promise.all([
+		cache(c.env, row.hash, toRecord(row)),
+		...removed.map((grant) => evict(c.env, grant.hash)),
+	]);
+	return respond({ access_token: access.value, refresh_token: refresh.value }, row);
+}

@@ -1,0 +1,153 @@
+import { and, eq } from "drizzle-orm";
+import type { Context } from "hono";
+import { retry } from "../../access/retry.ts";
+import { grants as includes } from "../../access/scopes.ts";
+import { commit } from "../../access/unit_of_work.ts";
+import { assertExists } from "../../db/assertion.ts";
+import type { Connected } from "../../db/client.ts";
+import { type Exchange, oauthRefreshTokens } from "../../db/schema/oauth.ts";
+import { personalApiKeys } from "../../db/schema/personal_api_keys.ts";
+import { connect } from "../../db/session.ts";
+import type { App } from "../../env.ts";
+import { orNotFound } from "../../http/errors.ts";
+import { countFailure } from "../../keys/addresses.ts";
+import { cache, evict, toRecord } from "../../keys/keys.ts";
+import { now } from "../../lib/now.ts";
+import { endReused, type Found, findByToken, type Grant } from "../consents/grants.ts";
+import { OauthError } from "../protocol/errors.ts";
+import type { Form } from "../protocol/form.ts";
+import { checkResource } from "../protocol/issuer.ts";
+import { respond } from "../protocol/respond.ts";
+import {
+	accessExpiry,
+	accessToken,
+	isRecent,
+	newIssue,
+	nextRefreshToken,
+	type RefreshToken,
+	refreshExpiry,
+} from "../protocol/tokens.ts";
+import { knownIn } from "../requests/request.ts";
+
+const invalidToken = () =>
+	new OauthError(
+		"invalid_grant",
+		"The refresh token is unknown, has expired, was used before, or belongs to another app.",
+	);
+
+/**
+ * Exchanges a refresh token for the next tokens (RFC 6749, section 6). For 30 seconds, the token
+ * that was exchanged last gets the same tokens again. Other uses of an exchanged token end the grant
+ * (docs/oauth.md#tokens).
+ */
+export const refresh = (c: Context<App>, form: Form) =>
+	retry(async () => {
+		const { db } = connect(c);
+		const found = await findByToken(db, form.required("refresh_token"));
+		const client_id = form.required("client_id");
+		if (!found || found.kind === "access" || found.grant.client_id !== client_id)
+			throw await countFailure(c, invalidToken());
+		const { grant, kind, token } = found;
+		const isUsed = kind === "used";
+		const again = await tokensAgain(found);
+		const isReused = isUsed && !again;
+		if (isReused) await endReused(c, db, grant, "refresh_token_reused");
+		if (isReused || grant.refresh_expires_at <= now()) throw await countFailure(c, invalidToken());
+		checkResource({ env: c.env, url: c.req.url }, form, grant);
+		const scopes = scopesIn(form, grant);
+		if (again && isSame(scopes, grant.access_scopes)) {
+			if (isUsed) await noteRepetition(c, db, grant);
+			return respond(again, { ...grant, scopes });
+		}
+		if (isUsed) throw new OauthError("invalid_scope", "The token was used with other scopes.");
+		return write(c, db, grant, { token, scopes });
+	});
+
+/**
+ * Returns the scopes that the app asks for, by default all that it was allowed. Unknown ones are
+ * ignored, as when it asked the person.
+ * @throws OauthError if it wasn't allowed one of them
+ */
+function scopesIn(form: Form, { scopes }: Grant) {
+	const wanted = knownIn(form.optional("scope"));
+	if (!wanted.every((scope) => includes(scopes, scope)))
+		throw new OauthError("invalid_scope", "The person hasn't allowed all of these scopes.");
+	return wanted.length > 0 ? wanted : scopes;
+}
+
+const isSame = (a: string[], b: string[]) => a.join() === b.join();
+
+type FoundRefresh = Exclude<Found, { kind: "access" }>;
+
+/**
+ * Returns the tokens of the last exchange, if the app gets them again: for 30 seconds, with the token
+ * that was exchanged. Once the app has done that, it also gets them with the token that it got:
+ * if that token were exchanged, requests that are on their way with the one before would end the
+ * grant.
+ */
+async function tokensAgain({ grant, kind, token }: FoundRefresh) {
+	const { last_exchange: last, refresh_hash } = grant;
+	if (!last || !isRecent(last.refresh)) return undefined;
+	if (kind === "refresh" && !last.is_repeated) return undefined;
+	const refresh = kind === "used" ? await nextRefreshToken(token, last) : undefined;
+	if (refresh && refresh.columns.hash !== refresh_hash) return undefined;
+	const access = await accessToken(token, last);
+	return { access_token: access.value, refresh_token: refresh?.value ?? token.value };
+}
+
+/** Notes that the app has repeated the last exchange, unless that is known. */
+async function noteRepetition(c: Context<App>, db: Connected, grant: Grant) {
+	const { id, refresh_hash, last_exchange: last } = grant;
+	if (!last || last.is_repeated) return;
+	const isLast = and(eq(oauthRefreshTokens.key_id, id), eq(oauthRefreshTokens.hash, refresh_hash));
+	const last_exchange = { ...last, is_repeated: true };
+	const note = db.update(oauthRefreshTokens).set({ last_exchange }).where(isLast);
+	await commit(c.env, db, { changes: [note] }, c);
+}
+
+/**
+ * Returns how the next tokens are derived. An access token of a moment ago stays: requests of the
+ * app may be on their way with it.
+ */
+function nextExchange({ last_exchange: last, access_scopes }: Grant, scopes: string[]): Exchange {
+	const stays = last && isRecent(last.access) && isSame(scopes, access_scopes);
+	return { access: stays ? last.access : newIssue(), refresh: newIssue(), is_repeated: false };
+}
+
+/** Exchanges the token for ones with these scopes, which become those of the key. */
+async function write(
+	c: Context<App>,
+	db: Connected,
+	grant: Grant,
+	{ token, scopes }: { token: RefreshToken; scopes: string[] },
+) {
+	const { id, ends_at, refresh_hash, hash } = grant;
+	const last_exchange = nextExchange(grant, scopes);
+	const [access, next] = await Promise.all([
+		accessToken(token, last_exchange),
+		nextRefreshToken(token, last_exchange),
+	]);
+	const isToken = eq(oauthRefreshTokens.key_id, id);
+	const isUnused = and(isToken, eq(oauthRefreshTokens.hash, refresh_hash));
+	const isThis = eq(personalApiKeys.id, id);
+	const expires_at = refreshExpiry(ends_at);
+	const write = {
+		checks: [assertExists(db, oauthRefreshTokens, isUnused)],
+		changes: [
+			db
+				.update(oauthRefreshTokens)
+				.set({ ...next.columns, expires_at, scopes: grant.scopes, last_exchange })
+				.where(isToken),
+			db
+				.update(personalApiKeys)
+				.set({ ...access.columns, expires_at: accessExpiry(ends_at), scopes })
+				.where(isThis),
+		],
+		answers: { keys: db.select().from(personalApiKeys).where(isThis) },
+	};
+	const { keys } = await commit(c.env, db, write, c);
+	const row = orNotFound(keys[0]);
+	if (row.hash !== hash) await evict(c.env, hash);
+	await cache(c.env, row.hash, toRecord(row));
+	return respond({ access_token: access.value, refresh_token: next.value }, row);
+}

@@ -1,0 +1,57 @@
+import type { Context } from "hono";
+import { READ_SCOPES, scopes } from "../access/scopes.ts";
+import type { App } from "../env.ts";
+import { router } from "../http/router.ts";
+import type { Audience } from "../keys/audience.ts";
+import { issuerOf, resourceOf, type Service } from "./protocol/issuer.ts";
+import { TOKEN_EXCHANGE } from "./protocol/token_types.ts";
+import { DEVICE_GRANT } from "./protocol/tokens.ts";
+
+const serviceOf = ({ env, req }: Context<App>): Service => ({ env, url: req.url });
+
+/** The scopes that apps may ask for by themselves. Only a person who wants that asks for all. */
+const LIMITED = scopes.filter((scope) => scope !== "*");
+
+/** Clients of `/mcp` ask for all of these: what they read with. A 403 names what else they need. */
+const OFFERED = { api: LIMITED, mcp: READ_SCOPES };
+
+/** How apps get tokens for a resource (RFC 9728). */
+const protectedResource = (service: Service, audience: Audience) => ({
+	resource: resourceOf(service, audience),
+	authorization_servers: [issuerOf(service)],
+	scopes_supported: OFFERED[audience],
+	bearer_methods_supported: ["header"],
+	resource_name: "Tenantry",
+	resource_documentation: `${issuerOf(service)}/docs/oauth`,
+});
+
+/** RFC 8414. */
+function authorizationServer(service: Service) {
+	const issuer = issuerOf(service);
+	return {
+		issuer,
+		authorization_endpoint: `${issuer}/oauth/authorize`,
+		device_authorization_endpoint: `${issuer}/oauth/device_authorization`,
+		registration_endpoint: `${issuer}/oauth/register`,
+		token_endpoint: `${issuer}/oauth/token`,
+		revocation_endpoint: `${issuer}/oauth/revoke`,
+		introspection_endpoint: `${issuer}/oauth/introspect`,
+		token_endpoint_auth_methods_supported: ["none"],
+		revocation_endpoint_auth_methods_supported: ["none"],
+		introspection_endpoint_auth_methods_supported: ["none"],
+		response_types_supported: ["code"],
+		response_modes_supported: ["query"],
+		grant_types_supported: ["authorization_code", "refresh_token", DEVICE_GRANT, TOKEN_EXCHANGE],
+		code_challenge_methods_supported: ["S256"],
+		scopes_supported: LIMITED,
+		authorization_response_iss_parameter_supported: true,
+		client_id_metadata_document_supported: true,
+		service_documentation: `${issuer}/docs/oauth`,
+	};
+}
+
+/** docs/oauth.md#how-an-app-finds-the-service */
+export default router()
+	.get("/oauth-protected-resource/api", (c) => c.json(protectedResource(serviceOf(c), "api")))
+	.get("/oauth-protected-resource/mcp", (c) => c.json(protectedResource(serviceOf(c), "mcp")))
+	.get("/oauth-authorization-server", (c) => c.json(authorizationServer(serviceOf(c))));

@@ -1,0 +1,86 @@
+import type { Exchange, Issue } from "../../db/schema/oauth.ts";
+import { ACCESS_TOKEN, digest, isWellFormed, mint, newKey, newToken } from "../../keys/keys.ts";
+import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../lib/durations.ts";
+import { iso, now } from "../../lib/now.ts";
+
+/* The lifetimes and forms of tokens (docs/internals/decisions/0017-grants-are-keys.md). */
+
+/** The grant type of devices (RFC 8628, section 3.4). */
+export const DEVICE_GRANT = "urn:ietf:params:oauth:grant-type:device_code";
+
+/** An authorization code (RFC 6749, section 4.1.2, allows ten times as much). */
+const CODE_MS = MINUTE_MS;
+
+/** How long a device waits for the person, and then may take to fetch its tokens. */
+export const DEVICE_CODE_MS = 10 * MINUTE_MS;
+
+const ACCESS_TOKEN_MS = HOUR_MS;
+
+/** How long a refresh token works that isn't used. */
+const REFRESH_TOKEN_MS = 30 * DAY_MS;
+
+/** How long the tokens of a refresh can be returned again. */
+const REPEAT_MS = 30_000;
+
+/** Returns the time after a duration or, if it is earlier, the end of the grant. */
+const after = (ms: number, ends_at: string | null) => {
+	const at = iso(Date.now() + ms);
+	return ends_at !== null && ends_at < at ? ends_at : at;
+};
+
+export const codeExpiry = (ends_at: string | null) => after(CODE_MS, ends_at);
+export const deviceCodeExpiry = (ends_at: string | null) => after(DEVICE_CODE_MS, ends_at);
+export const accessExpiry = (ends_at: string | null) => after(ACCESS_TOKEN_MS, ends_at);
+export const refreshExpiry = (ends_at: string | null) => after(REFRESH_TOKEN_MS, ends_at);
+
+export const newIssue = (): Issue => ({ at: now(), salt: newToken() });
+
+/** Whether a token was issued so recently that it can be returned again. */
+export const isRecent = ({ at }: Issue) => Date.parse(at) > Date.now() - REPEAT_MS;
+
+/** `tnt_rt_`, the id of the grant, and the secret of the family, before the token's own secret. */
+const START =
+	/^tnt_rt_([0-9a-f]{8})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{12})_([\w-]{43})_/;
+
+const prefixOf = (key_id: string, family: string) =>
+	`tnt_rt_${key_id.replaceAll("-", "")}_${family}_`;
+
+/** Returns the first refresh token of a grant, and the columns that identify it. */
+export async function newRefreshToken(key_id: string) {
+	const family = newToken();
+	const value = mint(prefixOf(key_id, family));
+	return { value, columns: { family: await digest(family), hash: await digest(value) } };
+}
+
+export type RefreshToken = { value: string; key_id: string; family: string };
+
+/** Returns the parts of a refresh token; undefined if the text isn't one. */
+export function readRefreshToken(value: string): RefreshToken | undefined {
+	const [start, ...parts] = START.exec(value) ?? [];
+	const family = parts.pop();
+	if (start === undefined || family === undefined || !isWellFormed(value, start)) return undefined;
+	return { value, key_id: parts.join("-"), family };
+}
+
+const encoder = new TextEncoder();
+const HMAC = { name: "HMAC", hash: "SHA-256" };
+
+/** Returns 256 bits that nobody can compute without the secret and the salt. */
+async function derive(secret: string, salt: string) {
+	const key = await crypto.subtle.importKey("raw", encoder.encode(secret), HMAC, false, ["sign"]);
+	return new BigUint64Array(await crypto.subtle.sign(HMAC, key, encoder.encode(salt)));
+}
+
+/**
+ * Returns the access token of an exchange, and the columns that identify it. It is derived from what
+ * all refresh tokens of the grant have in common, so each of them can return it.
+ */
+export const accessToken = async ({ family }: RefreshToken, { access }: Exchange) =>
+	newKey(ACCESS_TOKEN, await derive(family, access.salt));
+
+/** Returns the refresh token for which another one is exchanged, and its column. */
+export async function nextRefreshToken(used: RefreshToken, { refresh }: Exchange) {
+	const bits = await derive(used.value, refresh.salt);
+	const value = mint(prefixOf(used.key_id, used.family), bits);
+	return { value, columns: { hash: await digest(value) } };
+}

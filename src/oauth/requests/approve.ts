@@ -1,0 +1,148 @@
+import { type SQL, sql } from "drizzle-orm";
+import type { BatchResponse } from "drizzle-orm/batch";
+import type * as z from "zod";
+import { retry } from "../../access/retry.ts";
+import { grants } from "../../access/scopes.ts";
+import type { Tenant } from "../../access/tenant.ts";
+import { assertExists, assertThat } from "../../db/assertion.ts";
+import { type Approval, oauthClients, oauthCodes } from "../../db/schema/oauth.ts";
+import { forbidden, invalid } from "../../http/errors.ts";
+import { digest, newToken } from "../../keys/keys.ts";
+import {
+	assertMayGrant,
+	checkRestrictions,
+	checkRules,
+	type Grants,
+	isWithinRules,
+	restrictions,
+	selectRules,
+	toSql,
+} from "../../people/personal_api_keys/grants.ts";
+import { appAllowed, canWrite, tellCaller } from "../../people/users/mails.ts";
+import type { Client } from "../clients/clients.ts";
+import { isStill } from "../clients/clients.ts";
+import { rejectionOf } from "../consents/grants.ts";
+import { codeExpiry } from "../protocol/tokens.ts";
+import { type Asked, check, selectAsking, urlWith } from "./request.ts";
+import type { AppResponse, approval as Body, Choice } from "./shape.ts";
+
+/** Returns the access that the person gives. */
+const accessIn = (choice: Choice): Grants => ({
+	scopes: choice.scopes,
+	scoped_organizations: choice.scoped_organizations ?? [],
+	scoped_projects: choice.scoped_projects ?? [],
+	allowed_ips: [],
+	expires_at: choice.ends_at ?? null,
+});
+
+const ownerOf = ({ key }: Tenant) => ({
+	user_id: sql<number>`${key.user_id}`,
+	isServiceAccount: false,
+});
+
+/**
+ * The queries on which `checkChoice` decides.
+ * @param client_id of the app
+ */
+export const selectForChoice = (tenant: Tenant, choice: Choice, client_id: SQL) =>
+	[
+		...restrictions(tenant, ownerOf(tenant), choice),
+		selectRules(tenant, ownerOf(tenant), toSql(accessIn(choice)), client_id),
+	] as const;
+
+type Answers = BatchResponse<ReturnType<typeof selectForChoice>>;
+
+/**
+ * Checks whether the person can give this access. If an organization doesn't allow the app, its
+ * admins see in the log who wanted it.
+ * @throws 400 if the person can't give this access; 403 if the key in use has less
+ */
+export async function checkChoice(
+	tenant: Tenant,
+	choice: Choice,
+	client: Client,
+	[organizations, projects, rules]: Answers,
+) {
+	if (tenant.caller.is_service_account) throw forbidden("Only people can allow apps.");
+	await assertMayGrant(tenant, accessIn(choice));
+	checkRestrictions("scoped_organizations", choice.scoped_organizations, organizations);
+	checkRestrictions("scoped_projects", choice.scoped_projects, projects);
+	const closed = rules.find(({ is_closed }) => is_closed);
+	if (closed)
+		await tenant.write({
+			entries: [rejectionOf(client, tenant.key.user_id, closed.id, "not_allowed")],
+		});
+	checkRules(accessIn(choice).expires_at, rules, "ends_at");
+}
+
+/** How the app exchanges what it is allowed: the code, and what else it has to prove. */
+type Code = Pick<typeof oauthCodes.$inferInsert, "hash" | "expires_at"> &
+	Pick<Approval, "redirect_uri" | "code_challenge">;
+
+/**
+ * Stores what the person allows, which the app then exchanges for tokens.
+ * @param more a check and a change of the same write
+ * @throws 400 if it is more than the app asks for
+ */
+export async function store(
+	tenant: Tenant,
+	choice: Choice,
+	{ client, audience, scopes }: Asked,
+	{ hash, expires_at, ...proof }: Code,
+	more: Parameters<Tenant["write"]>[0] = {},
+) {
+	const { expires_at: ends_at, allowed_ips: _, ...access } = accessIn(choice);
+	if (!access.scopes.every((scope) => grants(scopes, scope)))
+		throw invalid("scopes", "The app doesn't ask for all of these scopes.");
+	const approval = {
+		...{ client_id: client.client_id, client_name: client.name, audience },
+		...{ ...proof, ...access, ends_at, approved_with: tenant.key.hash },
+	};
+	const { user_id } = tenant.key;
+	const isAllowed = isWithinRules(
+		tenant,
+		ownerOf(tenant),
+		accessIn(choice),
+		sql`${client.client_id}`,
+	);
+	await tenant.write({
+		checks: [assertThat(tenant.db, isAllowed, "is_current"), ...(more.checks ?? [])],
+		changes: [
+			...(more.changes ?? []),
+			tenant.db.insert(oauthCodes).values({ hash, user_id, expires_at, approval }),
+		],
+	});
+	if (canWrite(access)) tellCaller(tenant, appAllowed(client, access.scopes));
+}
+
+/**
+ * Allows an app what it asks for, or a part of it. The app gets a code, which it exchanges for
+ * tokens.
+ * @throws 400 if the request is invalid, or the person allows more than it asks for; 403 if the key
+ * in use has less access
+ */
+export const approve = (tenant: Tenant, body: z.infer<typeof Body>) =>
+	retry(async (): Promise<z.infer<typeof AppResponse>> => {
+		const [[registered], ...answers] = await tenant.read(
+			selectAsking(tenant, body),
+			...selectForChoice(tenant, body, sql`${body.client_id}`),
+		);
+		const asked = await check(tenant, body, registered);
+		await checkChoice(tenant, body, asked.client, answers);
+		const isRegistered = registered && assertExists(tenant.db, oauthClients, isStill(registered));
+		const { redirect_uri, code_challenge } = body;
+		const code = newToken();
+		await store(
+			tenant,
+			body,
+			asked,
+			{
+				hash: await digest(code),
+				expires_at: codeExpiry(body.ends_at ?? null),
+				redirect_uri,
+				code_challenge,
+			},
+			{ checks: isRegistered ? [isRegistered] : [] },
+		);
+		return { redirect_url: urlWith(tenant, body, { code }) };
+	});

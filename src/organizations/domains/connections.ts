@@ -1,0 +1,65 @@
+import { type Column, type SQL, sql } from "drizzle-orm";
+
+/** The ways to sign in through a provider: the domain's own, and those of the deployment. */
+export const METHODS = ["saml", "oidc", "google-oauth2", "github", "gitlab"] as const;
+
+/** The settings of a domain's own providers. */
+const SETTINGS = {
+	saml: ["saml_entity_id", "saml_acs_url", "saml_x509_cert"],
+	oidc: ["oidc_issuer", "oidc_client_id", "oidc_client_secret"],
+} as const;
+
+type Own = keyof typeof SETTINGS;
+
+export type Settings = { [K in (typeof SETTINGS)[Own][number]]?: string | null | undefined };
+
+/** Whether a provider of the domain is set up. */
+const has = (sso: Own, settings: Settings) => SETTINGS[sso].every((field) => settings[field]);
+
+export const hasSaml = (settings: Settings) => has("saml", settings);
+
+export const hasOidc = (settings: Settings) => has("oidc", settings);
+
+/** Returns why a connection can't be enforced; undefined if it is set up. */
+export function whyIncomplete(sso: string, settings: Settings) {
+	if (sso === "saml" && !hasSaml(settings))
+		return "SAML cannot be enforced without its entity id, sign-in URL and certificate.";
+	if (sso === "oidc" && !hasOidc(settings))
+		return "OpenID Connect cannot be enforced without its issuer, client id and client secret.";
+	return undefined;
+}
+
+/** What each provider calls itself. Its names of people mean nothing at another provider. */
+const NAMES = { saml: "saml_entity_id", oidc: "oidc_issuer" } as const;
+
+/** Whether a provider was replaced or removed. */
+export const isReplaced = (sso: Own, before: Settings, after: Settings) =>
+	has(sso, before) && (!has(sso, after) || before[NAMES[sso]] !== after[NAMES[sso]]);
+
+/** The name of a connection, as in `identities.connection`: one of the domain's or the operator's. */
+export const connectionOf = (domain_id: string, sso: string) =>
+	sso === "saml" || sso === "oidc" ? `${sso}:${domain_id}` : sso;
+
+/** The path below which a connection starts and ends. */
+export const pathOf = (connection: string) => `/sso/${connection.replace(":", "/")}`;
+
+/** The part of an address after the `@`. */
+export const domainOf = (email: string) => email.slice(email.lastIndexOf("@") + 1);
+
+/** SQL for the part of an address after the `@`. */
+export const domainOfSql = (email: Column | SQL) =>
+	sql<string>`substr(${email}, instr(${email}, '@') + 1)`;
+
+const LABELS: Record<string, string> = {
+	saml: "SAML",
+	oidc: "OpenID Connect",
+	"google-oauth2": "Google",
+	github: "GitHub",
+	gitlab: "GitLab",
+};
+
+/** Returns `oidc` for the connection `oidc:<domain id>`. */
+export const methodOf = (connection: string) => connection.split(":")[0] ?? connection;
+
+/** Returns the name of the provider in `sso_enforcement`, or of a connection. */
+export const providerOf = (sso: string) => LABELS[methodOf(sso)] ?? sso;

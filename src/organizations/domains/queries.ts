@@ -1,0 +1,114 @@
+import { and, eq } from "drizzle-orm";
+import { v7 } from "uuid";
+import type * as z from "zod";
+import { cacheList, readCachedPage, readPage } from "../../access/pages.ts";
+import { removeRow } from "../../access/remove.ts";
+import { retry } from "../../access/retry.ts";
+import { assertRoom } from "../../access/room.ts";
+import type { TenantSql } from "../../access/sql.ts";
+import type { Tenant } from "../../access/tenant.ts";
+import { assertExists } from "../../db/assertion.ts";
+import { contains } from "../../db/contains.ts";
+import { countWhere } from "../../db/list.ts";
+import { domains } from "../../db/schema/domains.ts";
+import { invalid } from "../../http/errors.ts";
+import { mapResults, type Page } from "../../http/page.ts";
+import { newToken } from "../../keys/keys.ts";
+import { now } from "../../lib/now.ts";
+import { lapsedClaim, release } from "./claims.ts";
+import { checkIssuer } from "./issuer.ts";
+import { nextRecheck } from "./recheck.ts";
+import { byId, isCurrent, type Row, select, toDomain } from "./rows.ts";
+import { withSaml } from "./saml_settings.ts";
+import { seal, secretIn } from "./secret.ts";
+import type { create, filters, Verified } from "./shape.ts";
+import { lookUpChallenge } from "./verify.ts";
+
+/** All domains of the organization. */
+const all = (tenant: TenantSql) => ({
+	where: eq(domains.organization_id, tenant.organization),
+	total: countWhere(domains, eq(domains.organization_id, tenant.organization)),
+	by: [domains.domain],
+	keys: ({ domain }: Row) => [domain],
+	order: "asc" as const,
+});
+
+const byName = cacheList(
+	(tenant) => select(tenant).$dynamic(),
+	(tenant) => all(tenant),
+);
+
+/** Lists the domains, ordered by name. */
+export async function list(tenant: Tenant, page: Page, { search }: z.infer<typeof filters>) {
+	if (!search) return mapResults(await readCachedPage(tenant, page, byName), toDomain);
+	const where = and(all(tenant).where, contains(domains.domain, search));
+	const rows = await readPage(tenant, page, () => select(tenant).$dynamic(), {
+		...all(tenant),
+		where,
+		total: countWhere(domains, where),
+	});
+	return mapResults(rows, toDomain);
+}
+
+const read = (tenant: Tenant, id: string) => tenant.find(select(tenant).where(byId(tenant, id)));
+
+export const find = async (tenant: Tenant, id: string) => toDomain(await read(tenant, id));
+
+export const insert = (tenant: Tenant, given: z.infer<typeof create>) =>
+	retry(async () => {
+		const [[claim]] = await tenant.read(lapsedClaim(tenant, given.domain));
+		const body = await withSaml(tenant.env, given);
+		await checkIssuer(tenant.env, body.oidc_issuer);
+		const id = v7();
+		const released = release(tenant, claim);
+		const insertion = tenant.db.insert(domains).values({
+			...body,
+			id,
+			organization_id: tenant.organization,
+			verification_challenge: newToken(),
+			oidc_client_secret: await seal(tenant.env, id, secretIn(body)),
+		});
+		const row = await tenant.write({
+			checks: [...released.checks, assertRoom(tenant, domains, all(tenant).where)],
+			changes: [...released.changes, insertion],
+			entries: [
+				{ activity: "created", scope: "Domain", item_id: id, name: body.domain },
+				...released.entries,
+			],
+			answer: select(tenant).where(byId(tenant, id)),
+		});
+		return toDomain(row);
+	});
+
+export async function remove(tenant: Tenant, id: string) {
+	const row = await read(tenant, id);
+	const entry = { scope: "Domain" as const, item_id: row.id, name: row.domain };
+	await removeRow(tenant, entry, domains, byId(tenant, id));
+}
+
+/**
+ * Looks up the challenge in the DNS. `verification_error` says what was found instead.
+ * @throws 400 if the domain is already verified
+ */
+export const verify = (tenant: Tenant, id: string) => retry(() => tryVerify(tenant, id));
+
+async function tryVerify(tenant: Tenant, id: string): Promise<z.infer<typeof Verified>> {
+	const row = await read(tenant, id);
+	const { domain, verification_challenge } = row;
+	if (row.verified_at !== null)
+		throw invalid(null, "This domain has already been verified.", "already_verified");
+	const problem = await lookUpChallenge(tenant.env, domain, verification_challenge);
+	if (problem) return { ...toDomain(row), verification_error: problem.error };
+	const after = await tenant.write({
+		checks: [assertExists(tenant.db, domains, and(byId(tenant, id), isCurrent(row)))],
+		changes: [
+			tenant.db
+				.update(domains)
+				.set({ verified_at: now(), recheck_at: nextRecheck(Date.now()) })
+				.where(byId(tenant, id)),
+		],
+		entries: [{ activity: "verified", scope: "Domain", item_id: row.id, name: domain }],
+		answer: select(tenant).where(byId(tenant, id)),
+	});
+	return { ...toDomain(after), verification_error: null };
+}

@@ -1,0 +1,49 @@
+import { and, eq, getTableColumns, sql } from "drizzle-orm";
+import type * as z from "zod";
+import type { TenantSql } from "../../access/sql.ts";
+import type { Tenant } from "../../access/tenant.ts";
+import { isUnchanged } from "../../db/changes.ts";
+import { domains } from "../../db/schema/domains.ts";
+import { MASK } from "../../keys/secrets.ts";
+import { hasOidc, hasSaml } from "./connections.ts";
+import type { Domain } from "./shape.ts";
+
+const {
+	organization_id,
+	claimed_at,
+	recheck_at,
+	failed_rechecks,
+	missing_since,
+	break_glass,
+	...columns
+} = getTableColumns(domains);
+
+/** SQL for the UUIDs of the users in `break_glass`, in their order. */
+const breakGlass = sql`(select json_group_array(uuid) from (
+	select u.uuid from json_each(${break_glass}) as chosen join users as u on u.id = chosen.value
+	order by u.uuid))`.mapWith((json): string[] => JSON.parse(json));
+
+export const select = ({ db }: TenantSql) =>
+	db
+		.select({
+			...columns,
+			break_glass: breakGlass.as("break_glass"),
+		})
+		.from(domains);
+
+export type Row = Awaited<ReturnType<typeof select>>[number];
+
+export const toDomain = (row: Row): z.infer<typeof Domain> => ({
+	...row,
+	is_verified: row.verified_at !== null,
+	has_saml: hasSaml(row),
+	has_oidc: hasOidc(row),
+	oidc_client_secret: row.oidc_client_secret && MASK,
+});
+
+/** WHERE clause: the row still has the values that were read. */
+export const isCurrent = ({ break_glass, ...row }: Row) =>
+	and(isUnchanged(domains, row), sql`${breakGlass} = ${JSON.stringify(break_glass)}`);
+
+export const byId = (tenant: Tenant, id: string) =>
+	and(eq(organization_id, tenant.organization), eq(columns.id, id.toLowerCase()));

@@ -1,0 +1,171 @@
+import { and, eq, getTableColumns, type SQL, sql } from "drizzle-orm";
+import { v7 } from "uuid";
+import type * as z from "zod";
+import { readPage } from "../../access/pages.ts";
+import { removeRow } from "../../access/remove.ts";
+import { retry } from "../../access/retry.ts";
+import type { Tenant } from "../../access/tenant.ts";
+import { visibleOrganizations, visibleProject } from "../../access/visible.ts";
+import { assertExists } from "../../db/assertion.ts";
+import type { Database } from "../../db/client.ts";
+import { organizationId } from "../../db/organization_ids.ts";
+import { OWNER } from "../../db/schema/levels.ts";
+import { members } from "../../db/schema/members.ts";
+import { organizations } from "../../db/schema/organizations.ts";
+import { projects } from "../../db/schema/projects.ts";
+import { users } from "../../db/schema/users.ts";
+import { throttledUntil } from "../../http/errors.ts";
+import type { Page } from "../../http/page.ts";
+import { DAY_MS } from "../../lib/durations.ts";
+import { iso, now } from "../../lib/now.ts";
+import type { create, Organization, Team, update as Update } from "./shape.ts";
+import { candidates } from "./slug.ts";
+
+const {
+	id: _id,
+	uuid,
+	active_members,
+	invites: _invites,
+	...columns
+} = getTableColumns(organizations);
+
+/** Selects the caller's organizations, with the projects that the caller can see. */
+const select = (tenant: Tenant) =>
+	tenant.db
+		.select({
+			id: uuid,
+			...columns,
+			organization_id: members.organization_id,
+			membership_level: members.level,
+			teams: sql`(select json_group_array(json_object(
+          'id', ${projects.id}, 'uuid', ${projects.uuid}, 'organization', ${organizations.uuid}, 'name', ${projects.name},
+          'timezone', ${projects.timezone}, 'access_control', json(iif(${projects.access_control}, 'true', 'false'))) order by ${projects.id})
+        from ${projects} where ${projects.organization_id} = ${organizations.id} and ${visibleProject(tenant)})`
+				.mapWith((json): Team[] => JSON.parse(json))
+				.as("teams"),
+			member_count: sql<string>`cast(${active_members} as text)`.as("member_count"),
+		})
+		.from(organizations)
+		.innerJoin(
+			members,
+			and(eq(members.organization_id, organizations.id), eq(members.user_id, tenant.key.user_id)),
+		);
+
+type Row = Awaited<ReturnType<typeof select>>[number];
+
+const toOrganization = ({ organization_id: _, ...row }: Row): z.infer<typeof Organization> => row;
+
+/** Newest first. Ordered by a column of `members`, so that one index both filters and sorts. */
+export const list = (tenant: Tenant, page: Page) =>
+	readPage(
+		tenant,
+		page,
+		() => select(tenant).$dynamic(),
+		{
+			...visibleOrganizations(tenant),
+			by: [members.organization_id],
+			keys: ({ organization_id }) => [organization_id],
+		},
+		toOrganization,
+	);
+
+const read = (tenant: Tenant) =>
+	tenant.find(select(tenant).where(eq(organizations.id, tenant.organization)));
+
+export const find = async (tenant: Tenant) => toOrganization(await read(tenant));
+
+type New = z.infer<typeof create> & { uuid: string; plugins_access_level: number };
+
+/**
+ * Statements that create an organization with its owner and a first project. Both become the
+ * owner's current ones.
+ * @param user_id the owner; may be SQL, for a user who is created earlier in the batch
+ */
+export function newOrganization(db: Database, user_id: number | SQL<number>, row: New) {
+	const organization_id = organizationId(row.uuid);
+	const isOver = sql`${users.organizations_created_since} <= ${iso(Date.now() - DAY_MS)}`;
+	const slug = sql`(select value from json_each(${JSON.stringify(candidates(row.name))})
+    where not exists (select 1 from ${organizations} where ${organizations.slug} = value) order by key limit 1)`;
+	return [
+		db.insert(organizations).values({ ...row, slug }),
+		db.insert(members).values({ organization_id, user_id, level: OWNER }),
+		db.insert(projects).values({ organization_id, name: "Default project" }),
+		db
+			.update(users)
+			.set({
+				organizations_created: sql`iif(${isOver}, 1, ${users.organizations_created} + 1)`,
+				organizations_created_since: sql`iif(${isOver}, ${now()}, ${users.organizations_created_since})`,
+				current_organization_id: organization_id,
+				current_project_id: sql`(select ${projects.id} from ${projects} where ${projects.organization_id} = ${organization_id})`,
+			})
+			.where(eq(users.id, user_id)),
+	] as const;
+}
+
+/** The maximum number of organizations that a user can create in a day. */
+const maxPerDay = ({ ORGANIZATIONS_PER_DAY }: Env) => Number(ORGANIZATIONS_PER_DAY) || 0;
+
+/**
+ * Creates an organization. If another request uses up the limit before the write, nothing is
+ * written and it is checked again.
+ * @throws 429 after too many organizations in a day
+ */
+export const insert = (tenant: Tenant, body: z.infer<typeof create>) =>
+	retry(async () => {
+		const { db, env, key } = tenant;
+		const mayCreate = sql`(${users.organizations_created} < ${maxPerDay(env)}
+			or ${users.organizations_created_since} <= ${iso(Date.now() - DAY_MS)})`;
+		const { may_create, since } = await tenant.find(
+			db
+				.select({
+					may_create: mayCreate.mapWith(Boolean).as("may_create"),
+					since: users.organizations_created_since,
+				})
+				.from(users)
+				.where(eq(users.id, key.user_id)),
+		);
+		if (!may_create) throw throttledUntil(Date.parse(since) + DAY_MS);
+		return write(tenant, body, sql`${eq(users.id, key.user_id)} and ${mayCreate}`);
+	});
+
+async function write(tenant: Tenant, body: z.infer<typeof create>, mayCreate: SQL) {
+	const uuid = v7();
+	const plugins_access_level = Number(tenant.env.DEFAULT_PLUGINS_ACCESS_LEVEL);
+	const values = { ...body, uuid, plugins_access_level };
+	const entry = {
+		activity: "created" as const,
+		scope: "Organization" as const,
+		item_id: uuid,
+		name: body.name,
+		organization: organizationId(uuid),
+	};
+	const row = await tenant.write({
+		checks: [assertExists(tenant.db, users, mayCreate)],
+		changes: newOrganization(tenant.db, tenant.key.user_id, values),
+		entries: [entry],
+		answer: select(tenant).where(eq(organizations.uuid, uuid)),
+	});
+	return toOrganization(row);
+}
+
+export async function update(tenant: Tenant, body: z.infer<typeof Update>) {
+	const row = await read(tenant);
+	const byId = eq(organizations.id, tenant.organization);
+	const entry = { scope: "Organization" as const, name: body.name ?? row.name };
+	const after = await tenant.patch(row, body, entry, () => ({
+		checks: [assertExists(tenant.db, organizations, byId)],
+		changes: [tenant.db.update(organizations).set(body).where(byId)],
+		answer: select(tenant).where(byId),
+	}));
+	return toOrganization(after);
+}
+
+export async function remove(tenant: Tenant) {
+	const { id, name } = await find(tenant);
+	await removeRow(
+		tenant,
+		{ scope: "Organization", item_id: id, name },
+		organizations,
+		eq(organizations.id, tenant.organization),
+	);
+}

@@ -1,0 +1,177 @@
+import { and, eq, ne, sql } from "drizzle-orm";
+import { v7 } from "uuid";
+import type * as z from "zod";
+import { keyStillWorks } from "../../access/still_allowed.ts";
+import { visibleTo } from "../../access/visible.ts";
+import { assertExists, assertThat } from "../../db/assertion.ts";
+import { invites } from "../../db/schema/invites.ts";
+import { isAdminLevel, members } from "../../db/schema/members.ts";
+import { personalApiKeys } from "../../db/schema/personal_api_keys.ts";
+import { projectMembers } from "../../db/schema/project_members.ts";
+import { projects } from "../../db/schema/projects.ts";
+import { isActivePerson, users } from "../../db/schema/users.ts";
+import { now } from "../../lib/now.ts";
+import { needsMoreThanMail } from "../../organizations/domains/sign_in_rules.ts";
+import { userColumns } from "../users/shape.ts";
+import { levelOf } from "./access.ts";
+import { type Invitation, inviterMayInvite, isTakeover } from "./invitation.ts";
+import type { accept } from "./shape.ts";
+
+/** SQL for the id of the user with the invite's email address, who may be created by the batch. */
+const userId = ({ invite }: Invitation) =>
+	sql<number>`(select ${users.id} from ${users} where ${users.email} = ${invite.target_email})`;
+
+/** Returns assertions that repeat the checks whose result may have changed. */
+function checksOf(invitation: Invitation) {
+	const { db, hash, key, invite } = invitation;
+	const { organization_id, target_email, user_id, is_email_verified } = invite;
+	const mayAccept = key
+		? keyStillWorks(hash, key)
+		: sql`not ${needsMoreThanMail(sql`${target_email}`)}`;
+	const isMember = sql`exists (select 1 from ${members}
+		where ${members.organization_id} = ${organization_id} and ${members.user_id} = ${userId(invitation)})`;
+	return [
+		assertExists(
+			db,
+			invites,
+			and(
+				eq(invites.organization_id, organization_id),
+				eq(invites.id, invite.id),
+				inviterMayInvite,
+				mayAccept,
+			),
+		),
+		assertThat(db, sql`not ${isMember}`, "is_current"),
+		user_id === null
+			? // A user who was created since may belong to someone else.
+				assertThat(db, sql`${userId(invitation)} is null`, "is_current")
+			: assertExists(
+					db,
+					users,
+					sql`${users.id} = ${user_id} and ${users.is_active} and ${users.is_email_verified} is ${is_email_verified}`,
+				),
+	];
+}
+
+/**
+ * Returns the write that accepts an invite.
+ * @param key the key of a new user, or of one whose email address this verifies
+ */
+export function acceptance(
+	invitation: Invitation,
+	names: z.infer<typeof accept>,
+	key: { hash: string; mask_value: string },
+) {
+	const { db, invite } = invitation;
+	const { organization_id, target_email, level } = invite;
+	const user_id = userId(invitation);
+	const newUser = {
+		uuid: v7(),
+		email: target_email,
+		first_name: names.first_name ?? invite.first_name,
+		last_name: names.last_name ?? "",
+	};
+	const newKey = { user_id, label: "First key", ...key, scopes: ["*"] };
+	const revokeKeys = db.delete(personalApiKeys).where(eq(personalApiKeys.user_id, user_id));
+	const isNewUser = invite.user_id === null;
+	return {
+		checks: checksOf(invitation),
+		changes: [
+			...(isNewUser ? [db.insert(users).values(newUser)] : []),
+			db.insert(members).values({ organization_id, user_id, level }),
+			...(isTakeover(invitation) ? [revokeKeys] : []),
+			...(isNewUser || isTakeover(invitation) ? [db.insert(personalApiKeys).values(newKey)] : []),
+			db
+				.update(users)
+				.set({
+					current_organization_id: organization_id,
+					current_project_id: null,
+					...(invite.emailing_attempt_made && { is_email_verified: true }),
+				})
+				.where(eq(users.email, target_email)),
+			...joinProjects(invitation),
+			db
+				.delete(invites)
+				.where(
+					and(eq(invites.organization_id, organization_id), eq(invites.target_email, target_email)),
+				),
+		],
+		entries: [
+			{
+				activity: "accepted" as const,
+				scope: "Invite" as const,
+				item_id: invite.id,
+				name: target_email,
+				user_id,
+				organization: organization_id,
+				project: null,
+			},
+		],
+		answers: {
+			users: db.select(userColumns).from(users).where(eq(users.email, target_email)),
+			/** For the mails to admins. */
+			admins: db
+				.select({ email: users.email })
+				.from(members)
+				.innerJoin(users, eq(users.id, members.user_id))
+				.where(
+					and(
+						eq(members.organization_id, organization_id),
+						isAdminLevel,
+						isActivePerson,
+						ne(users.email, target_email),
+					),
+				),
+			/** None if the user keeps their keys. */
+			keys: db.select().from(personalApiKeys).where(eq(personalApiKeys.hash, key.hash)),
+		},
+	};
+}
+
+/** Joins projects that still exist and whose level the inviter may still grant. */
+function joinProjects(invitation: Invitation) {
+	const { db, invite } = invitation;
+	const { created_by, private_project_access } = invite;
+	if (private_project_access.length === 0) return [];
+	// If a project is listed more than once, its first entry is used.
+	const levels = new Map(
+		private_project_access.toReversed().map((access) => [access.id, levelOf(access)]),
+	);
+	const rows = Array.from(levels, ([project_id, level]) => ({
+		id: v7(),
+		project_id,
+		level,
+	}));
+	const at = now();
+	const level = sql<number>`value ->> 'level'`;
+	const inviterLevel = sql`(
+    select max(inviter.level, coalesce(project_member.level, 0)) from ${members} as inviter
+    left join ${projectMembers} as project_member
+      on project_member.project_id = ${projects.id} and project_member.user_id = inviter.user_id
+    where inviter.organization_id = ${projects.organization_id} and inviter.user_id = ${created_by})`;
+	const insertion = db.insert(projectMembers).select(
+		db
+			.select({
+				id: sql<string>`value ->> 'id'`.as("id"),
+				project_id: projects.id,
+				organization_id: projects.organization_id,
+				user_id: userId(invitation).as("user_id"),
+				level: level.as("level"),
+				joined_at: sql<string>`${at}`.as("joined_at"),
+				updated_at: sql<string>`${at}`.as("updated_at"),
+			})
+			.from(projects)
+			.innerJoin(
+				sql`json_each(${JSON.stringify(rows)})`,
+				sql`${projects.id} = value ->> 'project_id'`,
+			)
+			.where(
+				and(
+					eq(projects.organization_id, invite.organization_id),
+					visibleTo(created_by),
+					sql`${level} <= ${inviterLevel}`,
+				),
+			),
+	);
+	return [insertion];
+}

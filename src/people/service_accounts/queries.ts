@@ -1,0 +1,183 @@
+import { and, eq, sql } from "drizzle-orm";
+import { v7 } from "uuid";
+import type * as z from "zod";
+import { readPage } from "../../access/pages.ts";
+import { removeRow } from "../../access/remove.ts";
+import { assertRoom } from "../../access/room.ts";
+import type { Tenant } from "../../access/tenant.ts";
+import { selectVisibleProjects } from "../../access/visible.ts";
+import { assertExists } from "../../db/assertion.ts";
+import { inList, insertEach } from "../../db/client.ts";
+import { countWhere } from "../../db/list.ts";
+import { MEMBER } from "../../db/schema/levels.ts";
+import { members } from "../../db/schema/members.ts";
+import { personalApiKeys } from "../../db/schema/personal_api_keys.ts";
+import { projectMembers } from "../../db/schema/project_members.ts";
+import { projects } from "../../db/schema/projects.ts";
+import { serviceAccounts } from "../../db/schema/service_accounts.ts";
+import { trustedIssuers } from "../../db/schema/trusted_issuers.ts";
+import { users } from "../../db/schema/users.ts";
+import { orNotFound } from "../../http/errors.ts";
+import type { Page } from "../../http/page.ts";
+import { evict } from "../../keys/keys.ts";
+import { checkRestrictions } from "../personal_api_keys/grants.ts";
+import { userColumns } from "../users/shape.ts";
+import type { create, ServiceAccount, update as Update } from "./shape.ts";
+
+type Level = z.infer<typeof ServiceAccount>["level"];
+
+const select = ({ db }: Tenant) =>
+	db
+		.select({
+			id: serviceAccounts.id,
+			name: serviceAccounts.name,
+			level: sql<Level>`(select ${members.level} from ${members}
+          where ${members.organization_id} = ${serviceAccounts.organization_id} and ${members.user_id} = ${serviceAccounts.user_id})`.as(
+				"level",
+			),
+			projects:
+				sql`(select json_group_array(${projectMembers.project_id} order by ${projectMembers.project_id}) from ${projectMembers}
+          where ${projectMembers.organization_id} = ${serviceAccounts.organization_id} and ${projectMembers.user_id} = ${serviceAccounts.user_id})`
+					.mapWith((json): number[] => JSON.parse(json))
+					.as("projects"),
+			created_at: serviceAccounts.created_at,
+			created_by: userColumns,
+			// The keys of trusted issuers are deleted soon.
+			last_used_at: sql<string | null>`nullif(max(
+				coalesce((select max(${personalApiKeys.last_used_at}) from ${personalApiKeys}
+					where ${personalApiKeys.user_id} = ${serviceAccounts.user_id}), ''),
+				coalesce((select max(${trustedIssuers.last_used_at}) from ${trustedIssuers}
+					where ${trustedIssuers.organization_id} = ${serviceAccounts.organization_id}
+					and ${trustedIssuers.service_account_id} = ${serviceAccounts.id}), '')), '')`.as(
+				"last_used_at",
+			),
+		})
+		.from(serviceAccounts)
+		.innerJoin(users, eq(users.id, serviceAccounts.created_by));
+
+/** WHERE clause: the organization's account with this id. */
+const byId = (tenant: Tenant, id: string) =>
+	and(
+		eq(serviceAccounts.organization_id, tenant.organization),
+		eq(serviceAccounts.id, id.toLowerCase()),
+	);
+
+/** Newest first. */
+export const list = (tenant: Tenant, page: Page) =>
+	readPage(tenant, page, () => select(tenant).$dynamic(), {
+		where: eq(serviceAccounts.organization_id, tenant.organization),
+		by: [serviceAccounts.id],
+		keys: ({ id }) => [id],
+		total: countWhere(serviceAccounts, eq(serviceAccounts.organization_id, tenant.organization)),
+	});
+
+export const find = (tenant: Tenant, id: string) =>
+	tenant.find(select(tenant).where(byId(tenant, id)));
+
+/** SQL for the id of the account's user. */
+const userOf = (id: string) =>
+	sql<number>`(select ${users.id} from ${users} where ${users.uuid} = ${id} and ${users.is_service_account})`;
+
+/** Adds the account to the projects that it isn't a member of, without those deleted meanwhile. */
+function joinProjects({ db, organization }: Tenant, id: string, ids: number[] = []) {
+	const user_id = userOf(id);
+	const rows = ids.map((project_id) => ({ id: v7(), project_id, level: MEMBER }));
+	const canJoin = sql`exists (select 1 from ${projects}
+			where ${projects.id} = value ->> 'project_id' and ${projects.organization_id} = ${organization})
+		and not exists (select 1 from ${projectMembers}
+			where ${projectMembers.project_id} = value ->> 'project_id' and ${projectMembers.user_id} = ${user_id})`;
+	return insertEach(db, projectMembers, rows, canJoin, { organization_id: organization, user_id });
+}
+
+/** Creates an account: a user that isn't a person, with its membership. */
+export async function insert(
+	tenant: Tenant,
+	{ name, level = MEMBER, projects }: z.infer<typeof create>,
+) {
+	const [visible] = await tenant.read(selectVisibleProjects(tenant, projects));
+	checkRestrictions("projects", projects, visible);
+	const { db, organization } = tenant;
+	const id = v7();
+	const user_id = userOf(id);
+	return tenant.write({
+		checks: [
+			assertRoom(tenant, serviceAccounts, eq(serviceAccounts.organization_id, organization)),
+		],
+		changes: [
+			db
+				.insert(users)
+				.values({ uuid: id, email: addressOf(id), first_name: name, is_service_account: true }),
+			db.insert(serviceAccounts).values({
+				id,
+				organization_id: organization,
+				user_id,
+				name,
+				created_by: tenant.key.user_id,
+			}),
+			// Set here, so that the trigger `members_insert` doesn't have to change it.
+			db
+				.insert(members)
+				.values({ organization_id: organization, user_id, level, is_active: false }),
+			joinProjects(tenant, id, projects),
+		],
+		entries: [{ activity: "created", scope: "ServiceAccount", item_id: id, name }],
+		answer: select(tenant).where(byId(tenant, id)),
+	});
+}
+
+/** The email address of an account's user. No mail can be sent to it; no request can name it. */
+const addressOf = (id: string) => `${id}@service-account.invalid`;
+
+/** SQL condition on `project_members`: the project isn't one of these. */
+const isLeft = (ids: number[]) => sql`not ${inList(projectMembers.project_id, ids)}`;
+
+export async function update(tenant: Tenant, id: string, body: z.infer<typeof Update>) {
+	const { db } = tenant;
+	const [[before], visible] = await tenant.read(
+		select(tenant).where(byId(tenant, id)),
+		selectVisibleProjects(tenant, body.projects),
+	);
+	const row = orNotFound(before);
+	checkRestrictions("projects", body.projects, visible);
+	const projects = body.projects?.toSorted((a, b) => a - b);
+	const { name, level } = body;
+	const user_id = userOf(row.id);
+	const entry = { scope: "ServiceAccount" as const, name: name ?? row.name };
+	return tenant.patch(row, { ...body, ...(projects && { projects }) }, entry, () => ({
+		checks: [assertExists(db, serviceAccounts, byId(tenant, row.id))],
+		changes: [
+			...(name
+				? [
+						db.update(serviceAccounts).set({ name }).where(byId(tenant, row.id)),
+						db.update(users).set({ first_name: name }).where(eq(users.id, user_id)),
+					]
+				: []),
+			...(level ? [db.update(members).set({ level }).where(eq(members.user_id, user_id))] : []),
+			...(projects
+				? [
+						db
+							.delete(projectMembers)
+							.where(and(eq(projectMembers.user_id, user_id), isLeft(projects))),
+						joinProjects(tenant, row.id, projects),
+					]
+				: []),
+		],
+		answer: select(tenant).where(byId(tenant, row.id)),
+	}));
+}
+
+/** Deletes an account. The trigger `service_accounts_delete` ends its keys and memberships. */
+export async function remove(tenant: Tenant, id: string) {
+	const [[before], keys] = await tenant.read(
+		select(tenant).where(byId(tenant, id)),
+		tenant.db
+			.select({ hash: personalApiKeys.hash })
+			.from(personalApiKeys)
+			.innerJoin(serviceAccounts, eq(serviceAccounts.user_id, personalApiKeys.user_id))
+			.where(byId(tenant, id)),
+	);
+	const row = orNotFound(before);
+	const entry = { scope: "ServiceAccount" as const, item_id: row.id, name: row.name };
+	await removeRow(tenant, entry, serviceAccounts, byId(tenant, row.id));
+	await Promise.all(keys.map(({ hash }) => evict(tenant.env, hash)));
+}

@@ -1,0 +1,77 @@
+import { and, eq, sql } from "drizzle-orm";
+import { drizzle } from "drizzle-orm/d1";
+import { domains } from "../../db/schema/domains.ts";
+import { OWNER } from "../../db/schema/levels.ts";
+import { isAdminLevel, members } from "../../db/schema/members.ts";
+import { isActivePerson, users } from "../../db/schema/users.ts";
+import { now } from "../../lib/now.ts";
+import {
+	addressText,
+	configured,
+	greeting,
+	linkTo,
+	send,
+	trusted,
+	unlinked,
+} from "../../outbound/mail.ts";
+
+/* Signing in without the provider that a domain enforces (docs/sign-on.md#break-glass). */
+
+type User = { id: number; uuid: string; email: string };
+
+const organizationOf = (domain_id: string) =>
+	sql<number>`(select ${domains.organization_id} from ${domains} where ${domains.id} = ${domain_id})`;
+
+/** Returns the entry of such a sign-in, in the log of the domain's organization. */
+export const brokenGlass = ({ id, uuid, email }: User, domain_id: string) => ({
+	activity: "break_glass_used" as const,
+	scope: "SignIn" as const,
+	item_id: uuid,
+	name: email,
+	user_id: id,
+	organization: organizationOf(domain_id),
+	project: null,
+});
+
+/**
+ * Mails the owners of the domain's organization.
+ * @param method as in `Session`: by mail or with a passkey
+ * @param address the IP address of the request; undefined if it is unknown
+ */
+export async function tellOwners(
+	env: Env,
+	{ email }: User,
+	{
+		domain_id,
+		method,
+		address,
+	}: { domain_id: string; method: string; address: string | undefined },
+) {
+	if (!configured(env)) return;
+	const owners = await drizzle(env.DB)
+		.select({ email: users.email, first_name: users.first_name })
+		.from(members)
+		.innerJoin(users, eq(users.id, members.user_id))
+		.where(
+			and(
+				eq(members.organization_id, organizationOf(domain_id)),
+				isAdminLevel,
+				eq(members.level, OWNER),
+				isActivePerson,
+				eq(users.is_email_verified, true),
+			),
+		);
+	const how = method === "passkey" ? "with a passkey" : "by mail and second factor";
+	const text = unlinked`${addressText(email)} signed in ${how}, without the single sign-on that your organization requires, at ${trusted(now())}, from the IP address ${trusted(address ?? "(unknown)")}.`;
+	for (const owner of owners)
+		await send(env, {
+			to: owner.email,
+			subject: unlinked`Someone signed in to Tenantry without single sign-on`,
+			paragraphs: [
+				greeting(owner.first_name),
+				text,
+				unlinked`You named them as someone who may, in case your provider fails. If this is unexpected, remove them in the settings of the domain, and deactivate their account.`,
+			],
+			link: { label: "Check the settings", url: linkTo(env.APP_URL, "/console") },
+		});
+}

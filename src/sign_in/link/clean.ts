@@ -1,0 +1,17 @@
+import { drizzle } from "drizzle-orm/d1";
+import { deleteOlderThan } from "../../db/client.ts";
+import { MAIL_WINDOW_MS, signInStates, signIns } from "../../db/schema/sign_in.ts";
+import { iso } from "../../lib/now.ts";
+
+/**
+ * Deletes sign-in links that no longer count against the limit of mails, and expired states of
+ * sign-ins, at most 10,000 of each.
+ */
+export async function deleteOldLinks({ DB }: Env, at: number) {
+	const db = drizzle(DB);
+	const { hash, expires_at } = signInStates;
+	await db.batch([
+		deleteOlderThan(db, signIns, signIns.id, signIns.created_at, iso(at - MAIL_WINDOW_MS)),
+		deleteOlderThan(db, signInStates, hash, expires_at, iso(at)),
+	]);
+}

@@ -1,0 +1,84 @@
+import type { Context } from "hono";
+import type * as z from "zod";
+import { retry } from "../../access/retry.ts";
+import { commit } from "../../access/unit_of_work.ts";
+import type { App } from "../../env.ts";
+import { invalid, orNotFound } from "../../http/errors.ts";
+import { addressOf } from "../../keys/addresses.ts";
+import { cache, evict, newKey, toRecord } from "../../keys/keys.ts";
+import { factorEnabled, keysRevoked, mailChange } from "../../people/users/mails.ts";
+import { type Given, hasFactor, isGiven, type Proof, proofRequired, prove } from "../totp/proof.ts";
+import { newRecoveryCodes, rowsOf } from "../totp/recovery_codes.ts";
+import { tellOwners } from "./break_glass.ts";
+import { setKey } from "./cookie.ts";
+import { findSignIn, type SignIn } from "./find.ts";
+import { chooseRemoved, chooseRevoked, setsUpFactor, signingIn } from "./session.ts";
+import type { complete as Body, SignedIn } from "./shape.ts";
+
+/**
+ * Signs in: uses the link, and creates a session, whose cookie the response sets. If another
+ * request changes what was checked before the write, nothing is written and the checks run again.
+ * @throws 400 if a code is missing or wrong, 429 after too many wrong codes, 409 if other requests
+ * interfered each time, and the errors of `findSignIn`
+ */
+export const complete = (c: Context<App>, { token, ...given }: z.infer<typeof Body>) =>
+	retry(async () => {
+		const signIn = await findSignIn(c, token, given);
+		const proof = await checkFactor(c, signIn, given);
+		return write(c, signIn, proof, chooseRemoved(signIn, proof));
+	});
+
+/** Returns the proof of the second factor; undefined if none is needed. */
+async function checkFactor(
+	{ env, req: { url } }: Context<App>,
+	{ link, factor, isCounted }: SignIn,
+	given: Given,
+): Promise<Proof | undefined> {
+	const isSettingUp = !hasFactor(factor);
+	// A provider's second factor can be enough, even if the user has set up ours.
+	const isNeeded = link.is_required || (!isSettingUp && !link.has_factor);
+	const canSetUp = isSettingUp && factor.secret !== null && isGiven(given);
+	if (!isNeeded && !canSetUp) return undefined;
+	if (isSettingUp && !canSetUp)
+		throw invalid(
+			"code",
+			"Your organization requires a second factor. Set one up, and send a code of it.",
+			"two_factor_setup_required",
+		);
+	if (!isGiven(given)) throw proofRequired();
+	return prove(env, { factor, given, isCounted, isSettingUp, url });
+}
+
+async function write(
+	c: Context<App>,
+	signIn: SignIn,
+	proof: Proof | undefined,
+	removed: SignIn["keys"],
+): Promise<z.infer<typeof SignedIn>> {
+	const { db, user } = signIn;
+	const { value, columns: key } = await newKey();
+	const recovery_codes = setsUpFactor(signIn, proof) ? newRecoveryCodes() : null;
+	const newCodes = await rowsOf(c.env, user.id, recovery_codes ?? []);
+	const write = signingIn(signIn, {
+		...{ key, proof, removed, newCodes },
+		address: addressOf(c),
+		user_agent: c.req.header("user-agent"),
+	});
+	const { users, keys } = await commit(c.env, db, write, c);
+	const row = orNotFound(keys[0]);
+	const { replaced } = signIn;
+	await Promise.all([
+		cache(c.env, row.hash, toRecord(row)),
+		...[...removed, ...(replaced ? [replaced] : [])].map(({ hash }) => evict(c.env, hash)),
+	]);
+	const { broken_glass: domain_id, method } = signIn.link;
+	if (domain_id)
+		c.executionCtx.waitUntil(tellOwners(c.env, user, { domain_id, method, address: addressOf(c) }));
+	const revoked = chooseRevoked(signIn).map(({ label }) => label);
+	if (revoked.length > 0)
+		c.executionCtx.waitUntil(mailChange(c.env, user.id, keysRevoked(revoked), addressOf(c)));
+	if (recovery_codes)
+		c.executionCtx.waitUntil(mailChange(c.env, user.id, factorEnabled, addressOf(c)));
+	setKey(c, value, row.max_minutes * 60);
+	return { user: orNotFound(users[0]), recovery_codes };
+}

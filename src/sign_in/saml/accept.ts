@@ -1,0 +1,77 @@
+import type { Context } from "hono";
+import * as z from "zod";
+import type { App } from "../../env.ts";
+import { bytesOf } from "../../http/body.ts";
+import { email as Email } from "../../http/fields.ts";
+import { fail } from "../provider/finish.ts";
+import { checkRate } from "../provider/limit.ts";
+import { expired, SignInError } from "../provider/problems.ts";
+import { Started } from "../provider/shape.ts";
+import { finishLater, redirectTo, take } from "../provider/state.ts";
+import { inIsolate } from "./client.ts";
+import { type Connection, findConnection } from "./connection.ts";
+import { tokenOf } from "./start.ts";
+
+/**
+ * Takes the response of a domain's provider, which a browser posts (saml-profiles 4.1.4), and leads
+ * to the end of the sign-in. Two round trips.
+ */
+export const accept = (c: Context<App>, domain_id: string) =>
+	check(c, domain_id).catch((error: unknown) => fail(c, error));
+
+async function check(c: Context<App>, domain_id: string) {
+	await checkRate(c, "responses");
+	const connection = await findConnection(c, domain_id);
+	const form = new URLSearchParams(new TextDecoder().decode(await bytesOf(c)));
+	return verify(c, connection, form.get("SAMLResponse") ?? "").catch((error: unknown) =>
+		reject(c, error, connection, form.get("RelayState")),
+	);
+}
+
+async function verify(
+	c: Context<App>,
+	{ started, parties, isIdpInitiated }: Connection,
+	response: string,
+) {
+	const verdict = await inIsolate(c.env, (saml) => saml.verify(parties, response));
+	if (verdict.rejected) throw new SignInError(verdict.rejected.code, verdict.rejected.message);
+	const { id, expires, in_response_to, ...said } = verdict;
+	const { data: email } = Email().safeParse(said.email);
+	if (in_response_to === null && !isIdpInitiated)
+		throw new SignInError(
+			"not_started_here",
+			"The provider started the sign-in, which the domain doesn't allow.",
+			{ email: email ?? "" },
+		);
+	if (email === undefined)
+		throw new SignInError("email_missing", "The assertion has no valid email address.", {
+			claims: said.claims,
+		});
+	const { connection, domain_id } = started;
+	const who = { connection, domain_id, is_email_verified: true, ...said, email };
+	const token = await finishLater(
+		c,
+		in_response_to && tokenOf(in_response_to),
+		{ who, started },
+		{ id: `${connection} ${id}`, expires },
+	);
+	if (!token) throw expired();
+	return redirectTo(c, `/sso/finish?token=${token}`);
+}
+
+const Begun = z.object({ started: Started });
+
+/**
+ * Ends a sign-in whose response is rejected. What the response says can't be trusted, so only the
+ * token that the browser brings along tells whether it is the test of an admin.
+ */
+async function reject(
+	c: Context<App>,
+	error: unknown,
+	{ started }: Connection,
+	token: string | null,
+) {
+	const data = token ? await take(c, "saml", token, { fromAnySite: true }) : undefined;
+	const begun = Begun.safeParse(data).data?.started;
+	return fail(c, error, begun?.connection === started.connection ? begun : started);
+}
