@@ -3,7 +3,7 @@ import path from "node:path";
 import { cloudflareTest, readD1Migrations } from "@cloudflare/vitest-plugin";
 import { defineConfig } from "vitest/config";
 import { unstable_readConfig } from "wrangler";
-import { buildAssets } from "./scripts/assets.ts";
+import { buildAssets } from "./build/assets.ts";
 import { azurites } from "./test/support/azurite.ts";
 import { bigqueries } from "./test/support/bigquery.ts";
 import { buckets } from "./test/support/bucket.ts";
@@ -122,7 +122,8 @@ const inNode = (name: string, include: string[], more: object = {}) => ({
 
 const UNIT = "**/*.unit.test.ts";
 const FULL = "**/*.full.test.ts";
-const IN_NODE = ["test/journeys/**", "test/console/**", "test/scripts/**"];
+const TOOLS = ["test/scripts/**/*.test.ts", "test/build/**/*.test.ts"];
+const IN_NODE = ["test/journeys/**", "test/console/**", ...TOOLS];
 
 const CONSOLE = { globalSetup: "test/console/support/server.ts", isolate: false };
 const CLIENT = { globalSetup: "packages/client/test/support/server.ts" };
@@ -145,9 +146,10 @@ export default defineConfig({
 			}),
 			inWorkerd("worker", ["test/**/*.test.ts"], [UNIT, FULL, ...IN_NODE]),
 			inNode("journeys", ["test/journeys/**/*.test.ts"], CONSOLE),
-			inWorkerd("full-worker", ["test/**/*.full.test.ts"], IN_NODE),
+			inWorkerd("full-worker", ["test/**/*.full.test.ts", "judges/**/*.full.test.ts"], IN_NODE),
 			inNode("full-console", ["test/console/**/*.test.ts"], CONSOLE),
-			inNode("full-scripts", ["test/scripts/**/*.test.ts"]),
+			inNode("full-scripts", TOOLS),
+			inNode("full-judges", ["judges/**/*.test.ts"], { exclude: [FULL] }),
 			inNode("full-packages", ["packages/*/test/**/*.test.ts"], CLIENT),
 		],
 	},

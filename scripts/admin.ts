@@ -3,7 +3,7 @@
  * that call the service are imported only after the arguments are checked.
  */
 import { type ParseArgsConfig, parseArgs } from "node:util";
-import { fail, messageOf } from "./run.ts";
+import { fail, messageOf } from "../build/run.ts";
 import { expectOptionsAfterDashes, WRONG_USAGE } from "./usage.ts";
 
 type Options = NonNullable<ParseArgsConfig["options"]>;

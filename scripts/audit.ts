@@ -6,8 +6,8 @@ import { createReadStream, readdirSync } from "node:fs";
 import { basename, join } from "node:path";
 import { createGunzip } from "node:zlib";
 import * as z from "zod";
+import { messageOf } from "../build/run.ts";
 import { FORMAT, genesis } from "../src/activity/audit_streams/chain.ts";
-import { messageOf } from "./run.ts";
 
 /** Audit streams write no longer lines. Without a limit, a forged file could fill the memory. */
 const MAX_LINE_BYTES = 32 * 2 ** 20;

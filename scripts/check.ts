@@ -2,17 +2,17 @@
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { gzipSync } from "node:zlib";
 import { build } from "esbuild";
-import { buildAssets } from "./assets.ts";
-import { changesSinceMain } from "./breaking.ts";
-import { bundle } from "./bundle.ts";
-import { pageSizes } from "./console.ts";
-import { findDatabaseUses } from "./database_uses.ts";
-import { changedFiles, textBefore } from "./files.ts";
-import { findWrongImports } from "./imports.ts";
-import { findDeadReferences } from "./references.ts";
-import { findBacktracking } from "./regexps.ts";
-import { fail, runAside } from "./run.ts";
-import { findSlowness, startPart } from "./startup.ts";
+import { buildAssets } from "../build/assets.ts";
+import { changesSinceMain } from "../build/breaking.ts";
+import { bundle } from "../build/bundle.ts";
+import { pageSizes } from "../build/console.ts";
+import { changedFiles, textBefore } from "../build/files.ts";
+import { fail, runAside } from "../build/run.ts";
+import { findDatabaseUses } from "./check/database_uses.ts";
+import { findWrongImports } from "./check/imports.ts";
+import { findDeadReferences } from "./check/references.ts";
+import { findBacktracking } from "./check/regexps.ts";
+import { findSlowness, startPart } from "./check/startup.ts";
 
 /**
  * The maximum compressed size of the code that is evaluated when an isolate starts, which delays

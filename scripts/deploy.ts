@@ -10,9 +10,9 @@
 import { spawnSync } from "node:child_process";
 import { parseArgs } from "node:util";
 import { unstable_readConfig } from "wrangler";
-import { buildAssets } from "./assets.ts";
-import { bundle } from "./bundle.ts";
-import { earlierBuild, fail, messageOf, run } from "./run.ts";
+import { buildAssets } from "../build/assets.ts";
+import { bundle } from "../build/bundle.ts";
+import { earlierBuild, fail, messageOf, run } from "../build/run.ts";
 import { root } from "./state.ts";
 import { expectOptionsAfterDashes, WRONG_USAGE } from "./usage.ts";
 

@@ -1,6 +1,7 @@
 /** `npm run provider`: runs a provider to try single sign-on with, on the port PROVIDER_PORT. */
+
+import { fail } from "../build/run.ts";
 import { CLIENT, oidcProvider } from "./provider/oidc.ts";
-import { fail } from "./run.ts";
 import { expectNoArguments, WRONG_USAGE } from "./usage.ts";
 
 const port = Number(process.env.PROVIDER_PORT || 8790);

@@ -6,10 +6,10 @@
 import { execFileSync } from "node:child_process";
 import { mkdirSync, readFileSync } from "node:fs";
 import { parseArgs } from "node:util";
+import { breakingChanges } from "../build/breaking.ts";
+import { write } from "../build/files.ts";
+import { environment, fail, run } from "../build/run.ts";
 import about from "../package.json" with { type: "json" };
-import { breakingChanges } from "./breaking.ts";
-import { write } from "./files.ts";
-import { environment, fail, run } from "./run.ts";
 import { expectOptionsAfterDashes, WRONG_USAGE } from "./usage.ts";
 
 const root = `${import.meta.dirname}/..`;

@@ -3,12 +3,12 @@
  */
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import * as z from "zod";
+import { buildAssets } from "../build/assets.ts";
+import { earlierBuild, fail } from "../build/run.ts";
 import { mask } from "../src/keys/keys.ts";
 import { pluralize } from "../src/lib/plural.ts";
 import { run } from "../src/operator/run.ts";
-import { buildAssets } from "./assets.ts";
 import { openFiles } from "./operator.ts";
-import { earlierBuild, fail } from "./run.ts";
 import { EMAIL, lockOrFail, root, state, variablesFile, writeSettings } from "./state.ts";
 import { expectNoArguments } from "./usage.ts";
 
@@ -64,7 +64,7 @@ async function exampleKey(env: Env): Promise<string> {
 }
 
 /**
- * Prepares the state and builds the files of `scripts/assets.ts`. This process must have locked the
+ * Prepares the state and builds the files of `build/assets.ts`. This process must have locked the
  * state. Returns a key with all scopes.
  */
 export async function setup() {

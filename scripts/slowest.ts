@@ -5,8 +5,8 @@
 import { existsSync, readFileSync } from "node:fs";
 import { relative } from "node:path";
 import * as z from "zod";
+import { fail } from "../build/run.ts";
 import { RESULTS } from "../test/support/summary.ts";
-import { fail } from "./run.ts";
 
 const SHOWN = 30;
 

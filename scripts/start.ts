@@ -7,8 +7,8 @@ import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node
 import { createServer } from "node:net";
 import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
+import { environment, fail, signalGroup } from "../build/run.ts";
 import { logFile, reader } from "./output.ts";
-import { environment, fail, signalGroup } from "./run.ts";
 import { EMAIL, lockOrFail, registry, settings, state, variablesFile } from "./state.ts";
 import { expectNoArguments, WRONG_USAGE } from "./usage.ts";
 

@@ -12,7 +12,7 @@ import {
 import { connect } from "node:net";
 import { dirname, resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { environment, fail, messageOf, run } from "./run.ts";
+import { environment, fail, messageOf, run } from "../build/run.ts";
 
 export const root = resolve(import.meta.dirname, "..");
 

@@ -3,7 +3,7 @@
  * `npm test -- members`, only the tests in files whose path contains one of them, without the checks.
  */
 import { spawnSync } from "node:child_process";
-import { environment } from "./run.ts";
+import { environment } from "../build/run.ts";
 
 const LEVELS = ["unit", "worker", "journeys"];
 

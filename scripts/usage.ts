@@ -1,5 +1,5 @@
 /** Wrong usage of the commands that npm runs. Commands with wrong usage exit with 2. */
-import { fail } from "./run.ts";
+import { fail } from "../build/run.ts";
 
 export const WRONG_USAGE = 2;
 

@@ -1,4 +1,4 @@
-import { testRandomInput } from "./fuzz/requests.ts";
+import { testRandomInput } from "./fuzz.ts";
 import { operations } from "./support/contract.ts";
 
 testRandomInput(operations, 10);

@@ -1,4 +1,4 @@
-import { testRandomInput } from "./fuzz/requests.ts";
+import { testRandomInput } from "./fuzz.ts";
 import { operationsOf } from "./support/contract.ts";
 
 testRandomInput(

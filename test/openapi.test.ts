@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import * as z from "zod";
-import { responseOf } from "../scripts/openapi/schemas.ts";
+import { responseOf } from "../build/openapi/schemas.ts";
 import { families } from "../src/app.ts";
 import { loadRoutes } from "../src/mount.ts";
 import "../src/activity/audit_streams/openapi.ts";

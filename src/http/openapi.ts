@@ -1,5 +1,5 @@
 /**
- * What the OpenAPI document says beyond shapes. Only `openapi.ts` files and scripts/openapi.ts
+ * What the OpenAPI document says beyond shapes. Only `openapi.ts` files and build/openapi.ts
  * use this, so it isn't part of the worker.
  */
 import type { Hono } from "hono";

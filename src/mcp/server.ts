@@ -9,7 +9,7 @@ import type Mcp from "./server/worker.ts";
 /** The headers of the protocol. Others, such as the key, stay in this isolate. */
 const PROTOCOL_HEADERS = /^(content-type|mcp-.*)$/;
 
-/** Built from `server/worker.ts` by scripts/assets.ts. */
+/** Built from `server/worker.ts` by build/assets.ts. */
 let built: Awaited<ReturnType<typeof readWorker>> | undefined;
 
 /** Returns the MCP server, in an isolate that all messages share. */

@@ -10,7 +10,7 @@ const TIMEOUT_MS = 15_000;
 const FLAGS = { compiler: [], mcp: [], passkeys: [], saml: ["nodejs_compat"] };
 
 /**
- * Reads a worker that scripts/assets.ts built, for `LOADER`
+ * Reads a worker that build/assets.ts built, for `LOADER`
  * (docs/internals/architecture.md#separate-isolates). It has no bindings and no network, and 10
  * seconds of CPU time for each call.
  * @returns its code, and an id for an isolate that all requests share. The id contains the hash of

@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { mkdirSync, readdirSync, readFileSync } from "node:fs";
 import { createInterface } from "node:readline";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { environment as offline, signalGroup } from "../../scripts/run.ts";
+import { environment as offline, signalGroup } from "../../build/run.ts";
 import { discard, folder, freePort, Server } from "../support/server.ts";
 
 type Block = {

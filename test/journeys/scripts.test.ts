@@ -3,13 +3,13 @@ import { cpSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
-import { environment } from "../../scripts/run.ts";
-import { findSlowness } from "../../scripts/startup.ts";
+import { environment } from "../../build/run.ts";
+import { findSlowness } from "../../scripts/check/startup.ts";
 import { discard, folder, npm } from "../support/server.ts";
 
 test("npm run setup creates what wrangler dev needs, and keeps the developer's own settings", async () => {
 	const clone = folder();
-	for (const name of ["package.json", "wrangler.toml", "scripts", "migrations", "public"])
+	for (const name of ["package.json", "wrangler.toml", "scripts", "build", "migrations", "public"])
 		cpSync(name, `${clone}/${name}`, { recursive: true });
 	const pages = ["README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "docs", "packages"];
 	for (const name of ["src", "node_modules", ...pages])

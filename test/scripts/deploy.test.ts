@@ -2,7 +2,7 @@ import { execFileSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 import { SourceMap } from "node:module";
 import { expect, test } from "vitest";
-import { bundle } from "../../scripts/bundle.ts";
+import { bundle } from "../../build/bundle.ts";
 import { discard, folder, script } from "../support/server.ts";
 
 test.each([

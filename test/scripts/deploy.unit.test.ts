@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { unstable_readConfig } from "wrangler";
-import { findSlowness } from "../../scripts/startup.ts";
+import { findSlowness } from "../../scripts/check/startup.ts";
 
 type Binding = { binding: string };
 

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { createServer, type ServerResponse } from "node:http";
 import { gunzipSync } from "node:zlib";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { saveR2 } from "../fire/outputs.ts";
+import { saveR2 } from "../support/r2.ts";
 import { discard, folder, freePort, Server } from "../support/server.ts";
 
 type Json = Record<string, unknown>;

@@ -6,7 +6,7 @@ import {
 	filesWithExpressions,
 	findBacktracking,
 	growthOf,
-} from "../../scripts/regexps.ts";
+} from "../../scripts/check/regexps.ts";
 
 const growths = (module: string) => expressionsIn(module).map(growthOf);
 

@@ -4,7 +4,7 @@ import { resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { environment } from "../../scripts/run.ts";
+import { environment } from "../../build/run.ts";
 import { mint } from "../../src/keys/keys.ts";
 import { discard, folder, freePort } from "../support/server.ts";
 
@@ -17,7 +17,7 @@ let printed = "";
 beforeAll(async () => {
 	clone = folder();
 	port = await freePort();
-	for (const name of ["package.json", "wrangler.toml", "scripts", "migrations", "public"])
+	for (const name of ["package.json", "wrangler.toml", "scripts", "build", "migrations", "public"])
 		cpSync(name, `${clone}/${name}`, { recursive: true });
 	const pages = ["README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "docs", "packages"];
 	for (const name of ["src", "node_modules", ...pages])

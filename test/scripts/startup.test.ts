@@ -1,6 +1,6 @@
 import { convertV4MiniflareOptions, Miniflare } from "miniflare";
 import { expect, test } from "vitest";
-import { findSlowness, startPart } from "../../scripts/startup.ts";
+import { findSlowness, startPart } from "../../scripts/check/startup.ts";
 
 test("an isolate that starts evaluates no packages and tables but these, and no modules of Node.js; others wait until they are needed", async () => {
 	const { packages, tables, script } = await startPart();

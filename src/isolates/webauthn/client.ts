@@ -1,7 +1,7 @@
 import { readWorker } from "../../outbound/isolates.ts";
 import type Verifier from "./worker.ts";
 
-/** Built from `worker.ts` by scripts/assets.ts. */
+/** Built from `worker.ts` by build/assets.ts. */
 let built: Awaited<ReturnType<typeof readWorker>> | undefined;
 
 /**

@@ -9,7 +9,7 @@ import {
 import { foldOldRuns } from "../../../src/exports/engine/fold.ts";
 import { runDueExports as tick } from "../../../src/exports/engine/schedule.ts";
 import type { Window } from "../../../src/exports/engine/windows.ts";
-import { seeded } from "../../fire/random.ts";
+import { seeded } from "../../support/random.ts";
 import { db, rowOf, world } from "../../support/world.ts";
 import { flaw, followAdvice, live, overlap, type Subject } from "./histories.ts";
 import { exportHistories } from "./modelled.ts";

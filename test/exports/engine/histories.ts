@@ -4,7 +4,7 @@
  */
 import { type Interval, LENGTHS, type Window } from "../../../src/exports/engine/windows.ts";
 import { DAY_MS } from "../../../src/lib/durations.ts";
-import type { Random } from "../../fire/random.ts";
+import type { Random } from "../../support/random.ts";
 
 type Intervals = readonly [Interval, ...Interval[]];
 

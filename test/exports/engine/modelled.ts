@@ -11,7 +11,7 @@ import {
 	schedule,
 	type Window,
 } from "../../../src/exports/engine/windows.ts";
-import { type Random, seeded } from "../../fire/random.ts";
+import { type Random, seeded } from "../../support/random.ts";
 import { flaw, followAdvice, live, overlap, type Subject } from "./histories.ts";
 
 const HOUR = 3_600_000;

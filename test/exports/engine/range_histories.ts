@@ -2,7 +2,7 @@ import { expect } from "vitest";
 import { INTERVALS } from "../../../src/db/schema/batch_exports.ts";
 import { changesOf, type Range } from "../../../src/exports/engine/ranges.ts";
 import { LENGTHS, type Window } from "../../../src/exports/engine/windows.ts";
-import { type Random, seeded } from "../../fire/random.ts";
+import { type Random, seeded } from "../../support/random.ts";
 import { live } from "./histories.ts";
 import { modelled } from "./modelled.ts";
 

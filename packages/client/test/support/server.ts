@@ -3,8 +3,8 @@ import { randomUUID } from "node:crypto";
 import { mkdirSync, mkdtempSync } from "node:fs";
 import type { TestProject } from "vitest/node";
 import * as z from "zod";
-import { run } from "../../../../scripts/run.ts";
-import { bootstrap, serve } from "../../../../scripts/server.ts";
+import { run } from "../../../../build/run.ts";
+import { bootstrap, serve } from "../../../../test/support/serve.ts";
 import { discard, freePort } from "../../../../test/support/server.ts";
 
 const root = `${import.meta.dirname}/../../../..`;

@@ -23,7 +23,7 @@ export type Setting = {
 };
 
 /**
- * The settings of each type. scripts/destination_settings.ts generates them when the console is
+ * The settings of each type. build/destination_settings.ts generates them when the console is
  * built.
  */
 declare const DESTINATION_SETTINGS: Record<string, Setting[]>;

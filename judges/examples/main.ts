@@ -1,0 +1,150 @@
+/**
+ * `npm run examples`: calls the operations of the API on a new local server, and writes the
+ * requests and responses to build/openapi/examples.json. The OpenAPI document takes its examples
+ * from there. Run it after changing requests or responses.
+ */
+import { mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import dns from "dns-packet";
+import { buildAssets } from "../../build/assets.ts";
+import { conflict, throttled } from "../../src/http/errors.ts";
+import { HOUR_MS, MINUTE_MS } from "../../src/lib/durations.ts";
+import { freePort } from "../../test/support/peers.ts";
+import { bootstrap, serve } from "../../test/support/serve.ts";
+import { appDocument, apps, devices } from "./apps.ts";
+import { auditStreams } from "./audit_streams.ts";
+import { events, exports } from "./exports.ts";
+import { keysIn, normalizer } from "./normalize.ts";
+import * as people from "./people.ts";
+import { plugins } from "./plugins.ts";
+import { recorder } from "./recorder.ts";
+import { passkeys, signIn, twoFactor } from "./sign_in.ts";
+import { webhooks } from "./webhooks.ts";
+
+const APP_URL = "https://tenantry.example.com";
+
+const work = `${import.meta.dirname}/../../.wrangler/examples`;
+const state = `${work}/state`;
+const file = `${import.meta.dirname}/../../build/openapi/examples.json`;
+
+// The examples take place within one hour.
+const left = HOUR_MS - (Date.now() % HOUR_MS);
+if (left < 3 * MINUTE_MS) {
+	console.log("Waiting for the next hour…");
+	await new Promise((resolve) => setTimeout(resolve, left + 1000));
+}
+
+/** The TXT records in the DNS, by name. */
+const texts = new Map<string, string>();
+
+/**
+ * A resolver with only these records (RFC 8484). It never responds at /slow, accepts all requests
+ * at /webhook, and has the document of an app at /app.
+ */
+const peer = createServer(async (request, response) => {
+	if (request.url === "/slow") return;
+	if (request.url === "/webhook") {
+		response.writeHead(204).end();
+		return;
+	}
+	if (request.url === "/app") {
+		response.end(appDocument(appUrl));
+		return;
+	}
+	const query = dns.decode(Buffer.concat(await Array.fromAsync(request)));
+	const answers = (query.questions ?? []).flatMap(({ name }) => {
+		const data = texts.get(name);
+		return data === undefined ? [] : [{ name, type: "TXT" as const, ttl: 60, data }];
+	});
+	response.setHeader("content-type", "application/dns-message").end(
+		dns.encode({
+			type: "response",
+			id: query.id ?? 0,
+			questions: query.questions ?? [],
+			answers,
+		}),
+	);
+});
+const peerPort = await freePort();
+peer.listen(peerPort);
+const peerUrl = `http://127.0.0.1:${peerPort}`;
+const appUrl = `http://localhost:${peerPort}/app`;
+
+buildAssets();
+rmSync(work, { recursive: true, force: true });
+mkdirSync(state, { recursive: true });
+const owner = bootstrap(state, { email: "admin@example.com", organization: "Acme" });
+const server = await serve({
+	name: "tenantry-examples",
+	port: await freePort(),
+	folder: work,
+	state,
+	variables: {
+		DOH_URL: peerUrl,
+		ALLOW_PRIVATE_DESTINATIONS: "true",
+		USAGE_FLUSH_SECONDS: "0",
+		MAIL_FROM: "tenantry@example.com",
+		APP_URL,
+	},
+});
+
+const { key, organization, project } = owner;
+const record = recorder(server.url, key, { organization_id: organization, project_id: project });
+await people.service(record);
+await people.users(record, project);
+await people.organizations(record, project);
+const { uuid } = await people.invites(record);
+await people.members(record, uuid);
+await people.projectMembers(record, uuid);
+await people.notifications(record, uuid);
+await people.projects(record, "", project);
+await people.projects(record, "Organization", project);
+const atProvider = await people.domains(
+	record,
+	(domain, challenge) => texts.set(`_tenantry-challenge.${domain}`, challenge),
+	server.url,
+);
+await people.keys(record);
+await people.serviceAccounts(record);
+await people.oauthClients(record);
+await apps(record, server.url, appUrl);
+await events(record);
+await auditStreams(record);
+await webhooks(record, `${peerUrl}/webhook`);
+await exports(record, "", `${peerUrl}/slow`);
+await exports(record, "Project", `${peerUrl}/slow`);
+await plugins(record);
+await record.record("listActivity", { parameters: { scope: "Domain", activity: "created" } });
+await record.record("listProjectActivity", { parameters: { scope: "BatchExport", limit: 2 } });
+const secrets = [
+	...(await passkeys(record, APP_URL)),
+	...(await twoFactor(record)),
+	...(await signIn(record, "analyst@example.com", work)),
+];
+await record.record("removeMember", { parameters: { user__uuid: uuid } });
+const codes = await devices(record, server.url);
+
+const normalize = normalizer({
+	steps: record.steps,
+	keys: keysIn(JSON.stringify([key, record.examples])),
+	texts: [
+		...secrets,
+		...atProvider,
+		...codes,
+		[server.url, APP_URL],
+		[`${peerUrl}/slow`, "https://receiver.example.com/events"],
+		[`${peerUrl}/webhook`, "https://receiver.example.com/webhook"],
+		[appUrl, "https://notes.example.com/app"],
+		[`localhost:${peerPort}`, "notes.example.com"],
+		[`127.0.0.1:${peerPort}`, "receiver.example.com"],
+		["127.0.0.1", "203.0.113.7"],
+	],
+});
+// These errors can't be caused here. The same functions create them as in the service.
+const errors = { 409: conflict().body, 429: throttled(60).body };
+const operations = normalize(record.examples);
+writeFileSync(file, `${JSON.stringify({ errors, operations }, null, 2)}\n`);
+console.log(`Recorded ${Object.keys(record.examples).length} operations.`);
+peer.closeAllConnections();
+await server.kill();
+process.exit();
