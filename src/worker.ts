@@ -21,7 +21,7 @@ const EVERY_MINUTE: Record<string, Part> = {
 		(await import("./plugins/plugins/compile_later.ts")).compileDue(env, at),
 	exports: async (env, at) => (await import("./exports/engine/schedule.ts")).runDueExports(env, at),
 	"audit streams": async (env, at) =>
-		(await import("./activity/audit_streams/schedule.ts")).enqueueDueStreams(env, at),
+		(await import("./activity/audit_streams/deliver.ts")).enqueueDueStreams(env, at),
 	"look-ups of domains": async (env, at) =>
 		(await import("./organizations/domains/recheck.ts")).recheckDue(env, at),
 	digests: async (env, at) =>
@@ -31,7 +31,7 @@ const EVERY_MINUTE: Record<string, Part> = {
 	"old sign-in links": async (env, at) =>
 		(await import("./sign_in/link/clean.ts")).deleteOldLinks(env, at),
 	webhooks: async (env, at) =>
-		(await import("./activity/webhooks/schedule.ts")).enqueueDueWebhooks(env, at),
+		(await import("./activity/webhooks/deliver.ts")).enqueueDueWebhooks(env, at),
 };
 
 const EVERY_HOUR: Record<string, Part> = {

@@ -5,8 +5,7 @@ import type { SQLiteTable } from "drizzle-orm/sqlite-core";
 import { v7 } from "uuid";
 import { expect } from "vitest";
 import { deliverDue } from "../src/activity/audit_streams/deliver.ts";
-import { inList, insertEach } from "../src/db/client.ts";
-import { countStatements } from "../src/db/count_statements.ts";
+import { countStatements, inList, insertEach } from "../src/db/client.ts";
 import { activityLog } from "../src/db/schema/activity_log.ts";
 import { auditStreams } from "../src/db/schema/audit_streams.ts";
 import {

@@ -1,6 +1,6 @@
 import { env } from "cloudflare:workers";
 import { afterEach, expect, test } from "vitest";
-import { countStatements } from "../../src/db/count_statements.ts";
+import { countStatements } from "../../src/db/client.ts";
 import { stopPerformanceClock } from "../../test/support/time.ts";
 import { bindings, deleteAll, left, overload, tick } from "../../test/worker.ts";
 import { LIMITS, TICK } from "./assumptions.ts";

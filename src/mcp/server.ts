@@ -1,10 +1,40 @@
 import type { Context } from "hono";
+import { accepts } from "hono/accepts";
 import type { App } from "../env.ts";
 import { bytesOf } from "../http/body.ts";
 import { readWorker } from "../outbound/isolates.ts";
-import { readAccept } from "./accept.ts";
 import { type Api, Gateway } from "./server/gateway.ts";
 import type Mcp from "./server/worker.ts";
+
+const JSON_TYPE = "application/json";
+const STREAM_TYPE = "text/event-stream";
+
+/** What the library requires, although each response has only one of the types. */
+const BOTH = `${JSON_TYPE}, ${STREAM_TYPE}`;
+
+type Accepted = { type: string; q: number };
+
+/** Whether `Accept` includes a media type: its most specific range counts (RFC 9110, 12.5.1). */
+function includes(all: Accepted[], type: string) {
+	const ranges = [type, type.replace(/\/.*/, "/*"), "*/*"];
+	const found = ranges.flatMap((range) => all.filter((each) => each.type.toLowerCase() === range));
+	return (found[0]?.q ?? 0) > 0;
+}
+
+/**
+ * Returns the `Accept` for the library, and whether the response is a stream of events: only for
+ * clients that accept nothing else. The protocol has clients accept both types, but not all do.
+ */
+function readAccept(c: Context) {
+	const given = c.req.header("accept") ?? "*/*";
+	const type = accepts(c, {
+		header: "Accept",
+		supports: [JSON_TYPE, STREAM_TYPE],
+		default: JSON_TYPE,
+		match: (all, { supports }) => supports.find((each) => includes(all, each)) ?? "",
+	});
+	return { accept: type === "" ? given : BOTH, isStream: type === STREAM_TYPE };
+}
 
 /** The headers of the protocol. Others, such as the key, stay in this isolate. */
 const PROTOCOL_HEADERS = /^(content-type|mcp-.*)$/;

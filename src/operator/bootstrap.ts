@@ -13,10 +13,8 @@ import { personalApiKeys } from "../db/schema/personal_api_keys.ts";
 import { projects } from "../db/schema/projects.ts";
 import { users } from "../db/schema/users.ts";
 import { newOrganization } from "../organizations/organizations/queries.ts";
-import { byOperator } from "./entries.ts";
-import { DEACTIVATED, OperatorError } from "./errors.ts";
 import { prepareKey } from "./keys.ts";
-import type { bootstrap as Bootstrap } from "./shape.ts";
+import { type bootstrap as Bootstrap, byOperator, DEACTIVATED, OperatorError } from "./shape.ts";
 
 /** Selects a user with their first organization, its first project, and their keys. */
 function overview(db: Database, email: string) {

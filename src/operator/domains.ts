@@ -10,9 +10,7 @@ import { now } from "../lib/now.ts";
 import { whyIncomplete } from "../organizations/domains/connections.ts";
 import { endSessions } from "../organizations/domains/enforcement.ts";
 import { nextRecheck } from "../organizations/domains/recheck.ts";
-import { byOperator } from "./entries.ts";
-import { OperatorError, required } from "./errors.ts";
-import type { domain, domainEnforce } from "./shape.ts";
+import { byOperator, type domain, type domainEnforce, OperatorError, required } from "./shape.ts";
 
 type Row = typeof domains.$inferSelect;
 

@@ -13,9 +13,14 @@ import { personalApiKeys } from "../db/schema/personal_api_keys.ts";
 import { users } from "../db/schema/users.ts";
 import { evict, newKey } from "../keys/keys.ts";
 import { canWrite, keyChanged, mailChange } from "../people/users/mails.ts";
-import { byOperator } from "./entries.ts";
-import { DEACTIVATED, OperatorError, required } from "./errors.ts";
-import type { keyCreate, keyRevoke } from "./shape.ts";
+import {
+	byOperator,
+	DEACTIVATED,
+	type keyCreate,
+	type keyRevoke,
+	OperatorError,
+	required,
+} from "./shape.ts";
 
 /**
  * JOIN condition: the user's current organization, whose log has the entries about the user's keys.

@@ -20,9 +20,15 @@ import { evictSessions, selectLinks, unlinking } from "../people/identities/link
 import * as sessions from "../people/personal_api_keys/sessions.ts";
 import { factorReset, identityUnlinked, mailChange, OPERATOR } from "../people/users/mails.ts";
 import { isEnabled } from "../sign_in/totp/proof.ts";
-import { byOperator } from "./entries.ts";
-import { OperatorError, required } from "./errors.ts";
-import type { list, organizationSet, user as User, userUnlink as UserUnlink } from "./shape.ts";
+import {
+	byOperator,
+	type list,
+	OperatorError,
+	type organizationSet,
+	required,
+	type user as User,
+	type userUnlink as UserUnlink,
+} from "./shape.ts";
 
 /**
  * Selects a user, and creates entries for the activity log: one for each of their organizations,

@@ -2,10 +2,10 @@ import * as z from "zod";
 import { toApiError } from "../http/valid.ts";
 import { bootstrap } from "./bootstrap.ts";
 import * as domains from "./domains.ts";
-import { OperatorError } from "./errors.ts";
 import * as keys from "./keys.ts";
 import * as queries from "./queries.ts";
 import * as shapes from "./shape.ts";
+import { OperatorError } from "./shape.ts";
 
 type Result = Promise<Record<string, unknown>>;
 

@@ -1,4 +1,7 @@
+import type { SQL } from "drizzle-orm";
 import * as z from "zod";
+import type { Kind } from "../db/event_types.ts";
+import type { Details } from "../db/record.ts";
 import { email, name, normalizeAddress, set, text, uuid } from "../http/fields.ts";
 import { METHODS } from "../organizations/domains/connections.ts";
 import { create as newKey } from "../people/personal_api_keys/shape.ts";
@@ -36,3 +39,26 @@ export const list = z.object({
 
 /** The outcome of a command: its result, or a message that tells the operator what to correct. */
 export type Outcome = { result: Record<string, unknown> } | { error: string };
+
+/** An entry without a user, in the log of an organization; null: in no log. */
+type OperatorEntry = Kind &
+	Omit<Details, "trigger" | "organization" | "project"> & { organization: number | SQL | null };
+
+/** Returns an entry by the operator. */
+export const byOperator = (entry: OperatorEntry) => ({
+	...entry,
+	trigger: { job: "operator" },
+	user_id: null,
+	project: null,
+});
+
+/** An error that the operator can correct, such as an unknown email address or id. */
+export class OperatorError extends Error {}
+
+export const DEACTIVATED = "The user with this email address is deactivated.";
+
+/** Returns the row. Throws OperatorError if there is none. */
+export function required<T>(row: T | undefined, what: string): T {
+	if (row === undefined) throw new OperatorError(`There is no ${what}.`);
+	return row;
+}

@@ -7,8 +7,8 @@ import { personalApiKeyDays } from "../../src/db/schema/personal_api_keys.ts";
 import { pluginConfigs, pluginLogs } from "../../src/db/schema/plugin_configs.ts";
 import { plugins } from "../../src/db/schema/plugins.ts";
 import { EXPORT_LOGS } from "../../src/exports/engine/run_log.ts";
-import { PLUGIN_LOGS } from "../../src/plugins/jobs/log_entries.ts";
-import { withResult } from "../../src/plugins/plugins/results.ts";
+import { PLUGIN_LOGS } from "../../src/plugins/jobs/run_log.ts";
+import { withResult } from "../../src/plugins/plugins/plugin_config.ts";
 import { db, furnished, rowOf } from "../support/world.ts";
 
 /** Rows that D1 bills for a statement. */

@@ -1,6 +1,5 @@
 import { expect, test } from "vitest";
-import { csv } from "../../src/exports/formats/csv.ts";
-import { jsonWriter } from "../../src/exports/formats/jsonlines.ts";
+import { csv, jsonWriter } from "../../src/exports/formats/lines.ts";
 import type { Column, Row } from "../../src/exports/query/rows.ts";
 
 const columns: Column[] = [

@@ -1,8 +1,8 @@
 import { env } from "cloudflare:workers";
 import { asc, eq, sql } from "drizzle-orm";
 import { firstId, idAt } from "../../src/db/arrival_id.ts";
-import { derivePersonId } from "../../src/db/person_id.ts";
 import { events, persons } from "../../src/db/schema/events.ts";
+import { derivePersonId } from "../../src/exports/engine/sources/queried.ts";
 import { db } from "./world.ts";
 
 type Filling = {

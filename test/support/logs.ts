@@ -3,7 +3,7 @@ import { append, type NewEntry } from "../../src/db/log.ts";
 import { batchExportLogs } from "../../src/db/schema/batch_exports.ts";
 import type { StoredEntry } from "../../src/db/schema/log.ts";
 import { EXPORT_LOGS } from "../../src/exports/engine/run_log.ts";
-import { PLUGIN_LOGS } from "../../src/plugins/jobs/log_entries.ts";
+import { PLUGIN_LOGS } from "../../src/plugins/jobs/run_log.ts";
 import { db, rowOf } from "./world.ts";
 
 /** Adds an entry to the log of an export. Entries must be added oldest first. */

@@ -3,8 +3,7 @@
 import { asc } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
 import * as z from "zod";
-import type { Database } from "../../db/client.ts";
-import { countStatements } from "../../db/count_statements.ts";
+import { countStatements, type Database } from "../../db/client.ts";
 import { auditStreams } from "../../db/schema/audit_streams.ts";
 import { isDue } from "../../delivery/lease.ts";
 import type { Bucket } from "../../exports/destinations/buckets/bucket.ts";
@@ -159,4 +158,14 @@ async function isWritten(bucket: Bucket, { id }: Stream, key: string, digest: st
 			`This stream has already written another file to ${key}. It was not replaced. If the database was restored from a backup, create a new stream.`,
 		);
 	return mark !== null;
+}
+
+/** Sends a message if a stream is due, whose delivery has an invocation of its own. */
+export async function enqueueDueStreams({ DB, DELIVERIES }: Env, at: number) {
+	const due = await drizzle(DB)
+		.select({ id: auditStreams.id })
+		.from(auditStreams)
+		.where(isDue(auditStreams, at))
+		.limit(1);
+	if (due.length > 0) await DELIVERIES.send({ audit_streams: at });
 }

@@ -1,12 +1,30 @@
 import { query } from "../../access/valid.ts";
-import { download } from "../../http/download.ts";
+import { type Download, download } from "../../http/download.ts";
 import { feedPage } from "../../http/feed_page.ts";
 import { page } from "../../http/page.ts";
 import { feedOf, router } from "../../http/router.ts";
-import { columns } from "./columns.ts";
-import { toEvent } from "./event.ts";
+import { type EventRow, toEvent } from "./event.ts";
 import * as feed from "./queries.ts";
 import { FeedEvent, filters } from "./shape.ts";
+
+/** The columns of events in a CSV file (docs/events.md#downloads). */
+export const columns: Download<EventRow>["columns"] = {
+	id: (row) => row.id,
+	type: (row) => toEvent(row).type,
+	created_at: (row) => row.created_at,
+	api_version: (row) => toEvent(row).api_version,
+	actor_type: (row) => toEvent(row).actor.type,
+	actor_uuid: (row) => toEvent(row).actor.uuid,
+	actor_first_name: (row) => toEvent(row).actor.first_name,
+	actor_email: (row) => toEvent(row).actor.email,
+	scope: (row) => row.scope,
+	item_id: (row) => row.item_id,
+	organization_id: (row) => row.organization_id,
+	project_id: (row) => row.project_id,
+	name: (row) => row.name,
+	changes: (row) => JSON.stringify(row.changes),
+	trigger: (row) => (row.trigger ? JSON.stringify(row.trigger) : null),
+};
 
 /** docs/events.md#follow-the-feed. Mounted under an organization. */
 export default router().get("/", feedOf(FeedEvent), query(filters), async (c) => {

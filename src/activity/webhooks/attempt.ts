@@ -1,5 +1,6 @@
+import { sql } from "drizzle-orm";
 import { v7 } from "uuid";
-import type { Delivery } from "../../db/schema/webhooks.ts";
+import { type Delivery, webhooks } from "../../db/schema/webhooks.ts";
 import { now } from "../../lib/now.ts";
 import { addressOf, retryAfter, sender } from "../../outbound/send.ts";
 import { type EventRow, type FeedEvent, toEvent } from "../events/event.ts";
@@ -74,3 +75,13 @@ export function attempts(env: Env) {
 		return { delivery, retry_after };
 	};
 }
+
+/** The number of stored attempts per webhook. */
+const MAX_DELIVERIES = 100;
+
+/** SQL for a webhook's deliveries after some attempts. `made` has these in their order. */
+export const withDeliveries = (made: Delivery[]) => sql<string>`(
+	select json_group_array(json(value)) from (
+		select value from json_each(${JSON.stringify(made.toReversed())})
+		union all select value from json_each(${webhooks.deliveries})
+		limit ${MAX_DELIVERIES}))`;

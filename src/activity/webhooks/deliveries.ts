@@ -11,7 +11,7 @@ import { invalid, orNotFound } from "../../http/errors.ts";
 import { envelope, type Page } from "../../http/page.ts";
 import { now } from "../../lib/now.ts";
 import { type EventRow, selectEvents } from "../events/event.ts";
-import { withDeliveries } from "./delivery_rows.ts";
+import { withDeliveries } from "./attempt.ts";
 import { byId, entryOf } from "./queries.ts";
 import { endpointOf } from "./secret.ts";
 import type { filters, WebhookDelivery } from "./shape.ts";

@@ -10,8 +10,7 @@ import { isDue, isHeld, NO_LEASE, newLease } from "../../delivery/lease.ts";
 import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../lib/durations.ts";
 import { iso, now } from "../../lib/now.ts";
 import type { EventRow } from "../events/event.ts";
-import type { Attempt } from "./attempt.ts";
-import { withDeliveries } from "./delivery_rows.ts";
+import { type Attempt, withDeliveries } from "./attempt.ts";
 import { isPending, pendingOf, selectPending } from "./pending.ts";
 import { nameOf } from "./shape.ts";
 

@@ -9,7 +9,7 @@ import type { Tenant } from "../../access/tenant.ts";
 import { assertExists } from "../../db/assertion.ts";
 import { changes } from "../../db/changes.ts";
 import { nextPositions, positionFrom } from "../../db/entries.ts";
-import type { ActivityOf } from "../../db/event_types.ts";
+import { type ActivityOf, kindsOf } from "../../db/event_types.ts";
 import { activityLog } from "../../db/schema/activity_log.ts";
 import { webhooks } from "../../db/schema/webhooks.ts";
 import { NO_LEASE } from "../../delivery/lease.ts";
@@ -26,7 +26,17 @@ import {
 	type Webhook,
 	type WebhookDelivery,
 } from "./shape.ts";
-import { selectorsOf } from "./types.ts";
+
+/**
+ * Converts event types for a comparison in SQL: `member.updated` → `Member.updated`, `member.*` →
+ * `Member`. A type that doesn't exist remains unchanged, and matches no event.
+ */
+const selectorsOf = (types: string[]) =>
+	types.map((type) => {
+		const [kind] = kindsOf([type]);
+		if (!kind) return type;
+		return type.endsWith(".*") ? kind.scope : `${kind.scope}.${kind.activity}`;
+	});
 
 const { deliveries, ...columns } = getTableColumns(webhooks);
 

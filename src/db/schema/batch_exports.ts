@@ -12,7 +12,15 @@ import { v7 } from "uuid";
 import { now } from "../../lib/now.ts";
 import { boolean, counter, created_at, lease, map, moment, updated_at } from "./columns.ts";
 import { logContent, logPosition } from "./log.ts";
-import type { QuerySchema } from "./query_schema.ts";
+
+/** A parsed query of an export. Its expressions have placeholders, whose values are in `values`. */
+export type QuerySchema = {
+	fields: { expression: string; alias: string }[];
+	/** Only if the query has a WHERE clause. */
+	where?: string;
+	values: Record<string, string | number | boolean>;
+	xql_query: string;
+};
 
 export const MODELS = ["events", "persons"] as const;
 

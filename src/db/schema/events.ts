@@ -8,8 +8,11 @@ import {
 	uniqueIndex,
 } from "drizzle-orm/sqlite-core";
 import { HOUR_MS } from "../../lib/durations.ts";
-import { formatUuid } from "../../lib/uuid_bytes.ts";
 import { moment } from "./columns.ts";
+
+/** Formats the 32 hexadecimal digits of a UUID. */
+export const formatUuid = (hex: string) =>
+	`${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`.toLowerCase();
 
 /** See src/db/arrival_id.ts. A decimal text in TypeScript, because a number would lose digits. */
 const arrivalId = customType<{ data: string; driverData: string }>({ dataType: () => "integer" });

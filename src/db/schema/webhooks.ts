@@ -45,7 +45,7 @@ export const webhooks = sqliteTable(
 		routing_key: text(),
 		/** Empty: all types. */
 		types: list<string>(),
-		/** The types as `activity_log_webhooks` compares them, see src/activity/webhooks/types.ts. */
+		/** The types as `activity_log_webhooks` compares them, see src/activity/webhooks/queries.ts. */
 		selectors: list<string>(),
 		description: text().notNull().default(""),
 		enabled: boolean().notNull().default(true),

@@ -3,11 +3,11 @@ import { page } from "../../http/page.ts";
 import { created, noContent, ok, paginated, paginatedWithin, router } from "../../http/router.ts";
 import { TestResult } from "../../outbound/steps.ts";
 import * as backfills from "./backfills.ts";
+import * as history from "./history.ts";
 import * as logs from "./logs.ts";
-import * as metrics from "./metrics.ts";
 import * as pauses from "./pauses.ts";
 import * as batchExports from "./queries.ts";
-import * as ranges from "./ranges.ts";
+
 import * as runs from "./runs.ts";
 import {
 	BackfilledExport,
@@ -72,14 +72,16 @@ export default router()
 			c.json(await logs.list(c.var.tenant, c.req.param("id"), page(c), c.req.valid("query"))),
 	)
 	.get("/:id/metrics", paginated(BatchExportDay), async (c) =>
-		c.json(await metrics.list(c.var.tenant, c.req.param("id"), page(c))),
+		c.json(await history.listMetrics(c.var.tenant, c.req.param("id"), page(c))),
 	)
 	.get(
 		"/:id/ranges",
 		paginated(BatchExportRange),
 		query(rangeFilters, batchExports.find),
 		async (c) =>
-			c.json(await ranges.list(c.var.tenant, c.req.param("id"), page(c), c.req.valid("query"))),
+			c.json(
+				await history.listRanges(c.var.tenant, c.req.param("id"), page(c), c.req.valid("query")),
+			),
 	)
 	.get("/:id/runs", paginated(BatchExportRun), query(runFilters, batchExports.find), async (c) =>
 		c.json(await runs.list(c.var.tenant, c.req.param("id"), page(c), c.req.valid("query"))),

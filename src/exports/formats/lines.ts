@@ -1,6 +1,8 @@
 import { buffer } from "node:stream/consumers";
 import { constants, createZstdCompress, gzipSync } from "node:zlib";
-import type { Row } from "../query/rows.ts";
+import { record } from "../../lib/csv.ts";
+import { jsonOf } from "../../lib/json.ts";
+import type { Column, Row } from "../query/rows.ts";
 import type { Encoder } from "./format.ts";
 
 export type LineCompression = "gzip" | "zstd" | null;
@@ -33,4 +35,58 @@ export const lines = (compression: LineCompression, toText: (rows: Row[]) => str
 		finish: () => [],
 		state: () => "",
 	};
+};
+
+/** Returns the maximum size of a text as a field, with the comma after it, in bytes. */
+export const fieldBytes = (text: string) => Buffer.byteLength(text) + text.split('"').length + 2;
+
+/**
+ * Comma-separated values (RFC 4180): a header, then one record for each row. Null is an empty
+ * field, the empty text is `""`, and JSON is its text.
+ * @param offset how many bytes the file already has, including its header
+ */
+export function csv(columns: Column[], compression: LineCompression, offset: number): Encoder {
+	let header = offset > 0 ? "" : record(columns.map(({ name }) => name));
+	return lines(compression, (rows) => {
+		const text = header + rows.map(record).join("");
+		header = "";
+		return text;
+	});
+}
+
+/** Returns JSON text on one line; other text as a JSON string. */
+function nested(json: string) {
+	if (jsonOf(json) === undefined) return JSON.stringify(json);
+	// Line breaks in valid JSON are white space between values.
+	return /[\n\r]/.test(json) ? json.replace(/[\n\r]+/g, " ") : json;
+}
+
+/** The characters that JSON.stringify may escape. Testing for them costs a fraction of the call. */
+const ESCAPED = /["\\\p{Cc}\p{Cs}]/u;
+
+const quoted = (text: string) => (ESCAPED.test(text) ? JSON.stringify(text) : `"${text}"`);
+
+/** Returns a function that writes a row as a JSON object. The values of JSON columns are nested. */
+export function jsonWriter(columns: Column[]) {
+	const members = columns.map(({ name, kind }, i) => ({
+		start: `${i === 0 ? "{" : ","}${JSON.stringify(name)}:`,
+		text: kind === "json" ? nested : quoted,
+	}));
+	return (row: Row) => {
+		let json = "";
+		let i = 0;
+		for (const { start, text } of members) {
+			const value = row[i] ?? null;
+			json += start;
+			json += typeof value === "string" ? text(value) : value;
+			i += 1;
+		}
+		return `${json}}`;
+	};
+}
+
+/** JSON Lines: one object per line (https://jsonlines.org). */
+export const jsonLines = (columns: Column[], compression: LineCompression): Encoder => {
+	const write = jsonWriter(columns);
+	return lines(compression, (rows) => rows.map((row) => `${write(row)}\n`).join(""));
 };

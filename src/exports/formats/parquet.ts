@@ -4,10 +4,9 @@ import { ByteWriter, ParquetWriter } from "hyparquet-writer";
 import { snappyCompress } from "hyparquet-writer/src/snappy.js";
 import type { Column } from "../query/rows.ts";
 import type { Encoder, Resumed } from "./format.ts";
-import { free, sizeOfAll, taken } from "./parquet/buffers.ts";
 import { columnWriter, type StoredColumn } from "./parquet/column.ts";
 import { MAX_BOUND_BYTES } from "./parquet/statistics.ts";
-import { TYPES } from "./parquet/values.ts";
+import { free, sizeOfAll, TYPES, taken } from "./parquet/values.ts";
 import { zstdCompressor } from "./parquet/zstd.ts";
 
 /** The maximum size of the rows in a row group, in bytes. */

@@ -1,4 +1,4 @@
-import type { QuerySchema } from "../../db/schema/query_schema.ts";
+import type { QuerySchema } from "../../db/schema/batch_exports.ts";
 import { type Expression, type Field, kindOf, type Literal } from "./expression.ts";
 import { format, literal, nameOf, word } from "./format.ts";
 import * as grammar from "./query.parser.js";

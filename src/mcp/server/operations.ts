@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { grants } from "../../access/scopes.ts";
+import { ADMIN, MEMBER, OWNER } from "../../db/schema/levels.ts";
 import type { Caller } from "./caller.ts";
 
 const Operation = z.object({
@@ -97,3 +98,26 @@ export function pathOf(operation: Operation, parameters: Parameters): string {
 	const path = operation.path.replace(/\{(\w+)\}/g, (_, name) => segment(name, parameters[name]));
 	return query.size > 0 ? `${path}?${query}` : path;
 }
+
+const BY_NAME = new Map<unknown, number>([
+	["member", MEMBER],
+	["admin", ADMIN],
+	["owner", OWNER],
+]);
+
+/** Replaces names of levels by their numbers in a field, and in the fields below it. */
+function replace(value: unknown, field = ""): unknown {
+	if (Array.isArray(value)) return value.map((item) => replace(item, field));
+	if (value instanceof Object)
+		return Object.fromEntries(
+			Object.entries(value).map(([name, inner]) => [name, replace(inner, name)]),
+		);
+	return field === "level" ? (BY_NAME.get(value) ?? value) : value;
+}
+
+/**
+ * Replaces names of levels in a body by the numbers that the API takes. Other bodies have no field
+ * `level`, except in what users write.
+ */
+export const numberLevels = ({ fields }: Operation, body: unknown): unknown =>
+	fields.some((field) => field.split(".").at(-1) === "level") ? replace(body) : body;

@@ -3,12 +3,12 @@ import * as z from "zod";
 import { grants } from "../../access/scopes.ts";
 import type { Caller } from "./caller.ts";
 import { describe } from "./describe.ts";
-import { numberLevels } from "./levels.ts";
 import {
 	ArgumentsError,
 	findOperation,
 	isList,
 	isRead,
+	numberLevels,
 	type Operation,
 	operationsOf,
 	Parameters,

@@ -8,8 +8,8 @@ import { pluginConfigs } from "../../db/schema/plugin_configs.ts";
 import { forEachLogged, runSequentially } from "../../lib/background.ts";
 import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../lib/durations.ts";
 import { iso } from "../../lib/now.ts";
-import { PLUGIN_LOGS } from "./log_entries.ts";
 import { countWaiting, newTurn, startConsumers } from "./queue.ts";
+import { PLUGIN_LOGS } from "./run_log.ts";
 import { fail, findLost } from "./work.ts";
 
 /** An organization's limit, both for tasks queued in one minute and for waiting tasks. */

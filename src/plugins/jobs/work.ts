@@ -16,12 +16,10 @@ import type { Compiled } from "../compiler/compile.ts";
 import { MAIN_FILES } from "../compiler/file_names.ts";
 import { compiledColumns, compiledOf } from "../plugins/compiled_file.ts";
 import { configCipher, fieldsOf, opened } from "../plugins/config.ts";
-import { withResult } from "../plugins/results.ts";
-import { allowedHosts } from "./allowed_hosts.ts";
-import { PLUGIN_LOGS, systemEntry } from "./log_entries.ts";
+import { withResult } from "../plugins/plugin_config.ts";
 import { currentTurn, isNext, isWaiting, startConsumers } from "./queue.ts";
-import type { Entry } from "./run_log.ts";
-import { run } from "./sandbox.ts";
+import { type Entry, PLUGIN_LOGS, systemEntry } from "./run_log.ts";
+import { allowedHosts, run } from "./sandbox.ts";
 import { storage } from "./storage.ts";
 
 /**

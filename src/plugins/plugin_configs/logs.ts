@@ -6,8 +6,7 @@ import type { StoredEntry } from "../../db/schema/log.ts";
 import { pluginConfigs } from "../../db/schema/plugin_configs.ts";
 import { orNotFound } from "../../http/errors.ts";
 import type { Page } from "../../http/page.ts";
-import { PLUGIN_LOGS } from "../jobs/log_entries.ts";
-import type { Entry } from "../jobs/run_log.ts";
+import { type Entry, PLUGIN_LOGS } from "../jobs/run_log.ts";
 import { byId } from "./queries.ts";
 import type { logFilters } from "./shape.ts";
 

@@ -18,7 +18,7 @@ import { projects } from "../../db/schema/projects.ts";
 import { doesNotExist, invalid, orNotFound } from "../../http/errors.ts";
 import type { Page } from "../../http/page.ts";
 import { now } from "../../lib/now.ts";
-import { logSystem } from "../jobs/log_entries.ts";
+import { logSystem } from "../jobs/run_log.ts";
 import { compiledColumns, compiledOf } from "../plugins/compiled_file.ts";
 import { assertComplete, configCipher, fieldsOf, merge } from "../plugins/config.ts";
 import {

@@ -6,8 +6,8 @@ import { assertExists } from "../../db/assertion.ts";
 import { pluginJobs } from "../../db/schema/jobs.ts";
 import { pluginConfigs } from "../../db/schema/plugin_configs.ts";
 import { invalid, orNotFound } from "../../http/errors.ts";
-import { logSystem } from "../jobs/log_entries.ts";
 import { countWaiting, MAX_CONSUMERS, newTurn, startConsumers } from "../jobs/queue.ts";
+import { logSystem } from "../jobs/run_log.ts";
 import { assertAvailable, byId, select } from "./queries.ts";
 import type { job as Job } from "./shape.ts";
 

@@ -17,10 +17,9 @@ import { mapResults, type Page } from "../../http/page.ts";
 import { assertCodeAuthorized, authorizeCodeChange, codeStatus } from "./code.ts";
 import { type Family, familyNames, isIn } from "./families.ts";
 import { install, storeFiles } from "./install.ts";
-import { originOf, sealToken, tokenOf } from "./origin.ts";
 import { identify, latest } from "./registries.ts";
 import { resealIfSchemaChanged } from "./reseal.ts";
-import { assertOwn, byId, select, visible } from "./rows.ts";
+import { assertOwn, byId, originOf, sealToken, select, tokenOf, visible } from "./rows.ts";
 import {
 	type create,
 	type filters,

@@ -1,7 +1,7 @@
 import { env } from "cloudflare:workers";
 import { eq, sql } from "drizzle-orm";
 import { beforeEach, expect, test } from "vitest";
-import { countStatements } from "../../../src/db/count_statements.ts";
+import { countStatements } from "../../../src/db/client.ts";
 import { organizationId } from "../../../src/db/organization_ids.ts";
 import { activityLog } from "../../../src/db/schema/activity_log.ts";
 import { entries as logOf, RETOTAL } from "../../support/activity.ts";

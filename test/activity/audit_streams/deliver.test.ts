@@ -4,7 +4,7 @@ import { eq, sql } from "drizzle-orm";
 import { beforeEach, describe, expect, test, vi } from "vitest";
 import { deleteExpired } from "../../../src/activity/activity_log/retention.ts";
 import { genesis } from "../../../src/activity/audit_streams/chain.ts";
-import { enqueueDueStreams as schedule } from "../../../src/activity/audit_streams/schedule.ts";
+import { enqueueDueStreams as schedule } from "../../../src/activity/audit_streams/deliver.ts";
 import { organizationId } from "../../../src/db/organization_ids.ts";
 import { activityLog } from "../../../src/db/schema/activity_log.ts";
 import { auditStreams } from "../../../src/db/schema/audit_streams.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { allowedHosts } from "../../../src/plugins/jobs/allowed_hosts.ts";
+import { allowedHosts } from "../../../src/plugins/jobs/sandbox.ts";
 
 test("allowed hosts are a list of names, or a text with commas; everything else is ignored", () => {
 	expect(allowedHosts({})).toEqual([]);

@@ -1,6 +1,5 @@
 import { describe, expect, test, vi } from "vitest";
-import { describeLimit } from "../../../src/plugins/plugins/rate_limit.ts";
-import { identify } from "../../../src/plugins/plugins/registries.ts";
+import { describeLimit, identify } from "../../../src/plugins/plugins/registries.ts";
 
 test.each([
 	[

@@ -1,4 +1,4 @@
-import { jsonWriter } from "../../formats/jsonlines.ts";
+import { jsonWriter } from "../../formats/lines.ts";
 import type { Column, Row } from "../../query/rows.ts";
 import { add, type Counts } from "../fit/fitter.ts";
 import { holdsNull, isScalar } from "./fits.ts";

@@ -1,6 +1,5 @@
-import { csv } from "../../formats/csv.ts";
 import type { Encoder } from "../../formats/format.ts";
-import { jsonLines } from "../../formats/jsonlines.ts";
+import { csv, jsonLines } from "../../formats/lines.ts";
 import { parquet } from "../../formats/parquet.ts";
 import type { Column, Row } from "../../query/rows.ts";
 import { PART_BYTES } from "../buckets/bucket.ts";

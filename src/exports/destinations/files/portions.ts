@@ -1,4 +1,4 @@
-import { fieldBytes } from "../../formats/csv.ts";
+import { fieldBytes } from "../../formats/lines.ts";
 import type { Column, Row } from "../../query/rows.ts";
 import type { FilesConfig } from "./names.ts";
 

@@ -2,7 +2,7 @@ import { digest } from "../../../keys/keys.ts";
 import { MisconfiguredError } from "../../../outbound/errors.ts";
 import { type HttpResponse, sender, unavailable } from "../../../outbound/send.ts";
 import { runSteps } from "../../../outbound/steps.ts";
-import { jsonWriter } from "../../formats/jsonlines.ts";
+import { jsonWriter } from "../../formats/lines.ts";
 import type { Config } from "../config.ts";
 import type { Destination, Job } from "../destination.ts";
 

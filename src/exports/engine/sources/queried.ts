@@ -1,10 +1,17 @@
-import { derivePersonId } from "../../../db/person_id.ts";
+import { v5 } from "uuid";
 import type { Expression, Field } from "../../query/expression.ts";
 import { copied, type Row } from "../../query/rows.ts";
 import { columnsOf, type Evaluate, evaluator } from "../evaluate.ts";
 import { weightsOf } from "./bounds.ts";
 import { pushDown } from "./pushdown.ts";
 import type { Position, Scan, Selection, Source, Table } from "./source.ts";
+
+/** The namespace of derived person ids (RFC 9562, 5.5). */
+const NAMESPACE = "4f3f0c5e-35c7-4a5d-9c0b-6ad1e1d7a2c9";
+
+/** Returns the id of a person for whom no id was sent (docs/exports.md#events). */
+export const derivePersonId = (team_id: number, distinct_id: string) =>
+	v5(`${team_id}:${distinct_id}`, NAMESPACE);
 
 /** Returns the scan for a selection, and the function that computes its rows from the result. */
 function plan(

@@ -5,10 +5,9 @@ import { writePageHeader } from "hyparquet-writer/src/datapage.js";
 import { writeRleBitPackedHybrid } from "hyparquet-writer/src/encoding.js";
 import type { Column, Row } from "../../query/rows.ts";
 import { NOTHING } from "../format.ts";
-import { free, sizeOfAll, taken } from "./buffers.ts";
 import { dictionaryWriter } from "./dictionary.ts";
 import { type Bounds, boundsOf, statisticsOf } from "./statistics.ts";
-import { bits, plain, sizeOf, stored, TYPES } from "./values.ts";
+import { bits, free, plain, sizeOf, sizeOfAll, stored, TYPES, taken } from "./values.ts";
 
 /** A column, and how its pages are compressed. */
 export type StoredColumn = Column & {

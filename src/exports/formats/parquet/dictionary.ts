@@ -1,8 +1,7 @@
 import { ByteWriter } from "hyparquet-writer";
 import type { Kind } from "../../query/expression.ts";
 import { copied, type Row } from "../../query/rows.ts";
-import { free } from "./buffers.ts";
-import { sizeOf, type Value } from "./values.ts";
+import { free, sizeOf, type Value } from "./values.ts";
 
 /** When a dictionary is given up if most values were distinct, of at least `MIN_COUNT`. */
 const MIN_DISTINCT = 2048;

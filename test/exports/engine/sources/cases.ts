@@ -1,9 +1,9 @@
 import * as fc from "fast-check";
 import { v7 } from "uuid";
 import { beforeAll, describe, expect, test } from "vitest";
-import { derivePersonId } from "../../../../src/db/person_id.ts";
 import { events, persons } from "../../../../src/db/schema/events.ts";
 import { evaluator } from "../../../../src/exports/engine/evaluate.ts";
+import { derivePersonId } from "../../../../src/exports/engine/sources/queried.ts";
 import type { Position, Selection, Source } from "../../../../src/exports/engine/sources/source.ts";
 import { parse } from "../../../../src/exports/query/query.ts";
 import { fieldsOf, type Model, type Row } from "../../../../src/exports/query/rows.ts";

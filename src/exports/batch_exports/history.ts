@@ -1,14 +1,23 @@
 import { and, eq, gt, lt } from "drizzle-orm";
 import type * as z from "zod";
 import type { Tenant } from "../../access/tenant.ts";
-import { batchExportRanges, SELECTIONS } from "../../db/schema/batch_exports.ts";
+import { batchExportDays, batchExportRanges, SELECTIONS } from "../../db/schema/batch_exports.ts";
 import type { Page } from "../../http/page.ts";
-import { rangeColumns } from "./columns.ts";
+import { dayColumns, rangeColumns } from "./columns.ts";
 import type { rangeFilters } from "./shape.ts";
 import { listWithin, rowIdOf } from "./statements.ts";
 
+/** Lists the totals of an export's runs for each day (UTC) on which runs ended, newest first. */
+export const listMetrics = (tenant: Tenant, id: string, page: Page) =>
+	listWithin(tenant, id, page, {
+		select: () => tenant.db.select(dayColumns).from(batchExportDays).$dynamic(),
+		where: eq(batchExportDays.batch_export_id, rowIdOf(tenant, id)),
+		by: [batchExportDays.day],
+		keys: ({ day }) => [day],
+	});
+
 /** Lists the ranges that old runs have delivered or missed, newest first. */
-export function list(
+export function listRanges(
 	tenant: Tenant,
 	id: string,
 	page: Page,
