@@ -38,6 +38,7 @@ const projects = under("/api/projects", onProjects);
 const project = under("/api/projects/:project_id", inProject);
 
 const acceptance = async () => (await import("./people/invites/routes.ts")).acceptance;
+const activity = () => import("./activity/activity_log/routes.ts");
 const apiKeys = async () => (await import("./people/personal_api_keys/routes.ts")).default(caller);
 const auditStreams = () => import("./activity/audit_streams/routes.ts");
 const deviceRequests = () => import("./oauth/device/routes.ts");
@@ -68,7 +69,7 @@ export const families = [
 	account("/keys", "organization_member", () => import("./people/service_accounts/keys.ts")),
 	account("/trusted_issuers", "organization_member", trustedIssuers),
 	organizationProjects("", "project", () => import("./organizations/projects/routes.ts")),
-	organization("/activity_log", "activity_log", () => import("./activity/activity_log/routes.ts")),
+	organization("/activity_log", "activity_log", async () => (await activity()).ofOrganization()),
 	organization("/events", "activity_log", () => import("./activity/events/routes.ts")),
 	organization("/audit_streams", "audit_stream", auditStreams),
 	organization("/notifications", "organization", notifications),
@@ -82,7 +83,7 @@ export const families = [
 	project("/plugin_configs", "plugin", () => import("./plugins/plugin_configs/routes.ts")),
 	project("/events", "project", () => import("./exports/ingestion/routes.ts")),
 	project("/members", "project", () => import("./people/project_members/routes.ts")),
-	project("/activity_log", "activity_log", () => import("./activity/activity_log/routes.ts")),
+	project("/activity_log", "activity_log", async () => (await activity()).ofProject()),
 	user("/users", "user", () => import("./people/users/routes.ts")),
 	user("/users/:uuid/sessions", "user", () => import("./people/sessions/routes.ts")),
 	user("/users/:uuid/oauth_grants", "user", () => import("./oauth/consents/routes.ts")),

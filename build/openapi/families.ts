@@ -1,12 +1,7 @@
 /** The texts of all families, by mount path. */
 
-import * as activityLog from "../../src/activity/activity_log/openapi.ts";
 import auditStreams from "../../src/activity/audit_streams/openapi.ts";
-import feed from "../../src/activity/events/openapi.ts";
-import notifications from "../../src/activity/notifications/openapi.ts";
-import service from "../../src/docs/openapi.ts";
 import * as batchExports from "../../src/exports/batch_exports/openapi.ts";
-import events from "../../src/exports/ingestion/openapi.ts";
 import type { OpenApi, Tag } from "../../src/http/openapi.ts";
 import oauthClients from "../../src/oauth/apps/openapi.ts";
 import * as grants from "../../src/oauth/consents/openapi.ts";
@@ -25,7 +20,6 @@ import scim from "../../src/people/scim/openapi.ts";
 import serviceAccounts from "../../src/people/service_accounts/openapi.ts";
 import sessions from "../../src/people/sessions/openapi.ts";
 import users from "../../src/people/users/openapi.ts";
-import pluginConfigs from "../../src/plugins/plugin_configs/openapi.ts";
 import * as plugins from "../../src/plugins/plugins/openapi.ts";
 import signIn from "../../src/sign_in/link/openapi.ts";
 import sso from "../../src/sign_in/oidc/openapi.ts";
@@ -55,20 +49,14 @@ const known: Texts = {
 	"/api/organizations/:organization_id/service_accounts/:service_account_id/trusted_issuers":
 		trustedIssuers,
 	"/api/organizations/:organization_id/projects": projects.ofOrganization,
-	"/api/organizations/:organization_id/activity_log": activityLog.ofOrganization,
-	"/api/organizations/:organization_id/events": feed,
 	"/api/organizations/:organization_id/audit_streams": auditStreams,
-	"/api/organizations/:organization_id/notifications": notifications,
 	"/api/organizations/:organization_id/plugins": plugins.ofAll,
 	"/api/organizations/:organization_id/pipeline_destinations": plugins.destinations,
 	"/api/organizations/:organization_id/pipeline_frontend_apps": plugins.frontendApps,
 	"/api/organizations/:organization_id/pipeline_import_apps": plugins.importApps,
 	"/api/projects": projects.ofCaller,
 	"/api/projects/:project_id/batch_exports": batchExports.ofProject,
-	"/api/projects/:project_id/plugin_configs": pluginConfigs,
-	"/api/projects/:project_id/events": events,
 	"/api/projects/:project_id/members": projectMembers,
-	"/api/projects/:project_id/activity_log": activityLog.ofProject,
 	"/api/users": users,
 	"/api/users/:uuid/sessions": sessions,
 	"/api/users/:uuid/oauth_grants": grants.default,
@@ -78,7 +66,6 @@ const known: Texts = {
 	"/api/personal_api_keys": apiKeys.ofCaller,
 	"/api/app_requests": apps,
 	"/api/device_requests": devices,
-	"/": service,
 	"/api/invites": acceptanceOperations,
 	"/api/sign_in": signIn,
 	"/invites": pageOperations,

@@ -27,7 +27,6 @@ const PARAMETERS: Record<string, [schema: Json, description: string]> = {
 		{ type: "string", enum: ["google-oauth2", "github", "gitlab"] },
 		"The provider, as in `sso_enforcement`.",
 	],
-	plugin_config_id: [{ type: "string", pattern: "^\\d{1,15}$" }, "The plugin config's id."],
 	service_account_id: [UUID, "The service account's id."],
 	token_id: [UUID, "The token's id."],
 	group_id: [UUID, "The group's id."],
@@ -59,7 +58,6 @@ const IDS: Record<string, [schema: Json, description: string]> = {
 	pipeline_destinations: [INTEGER, "The plugin's id."],
 	pipeline_frontend_apps: [INTEGER, "The plugin's id."],
 	pipeline_import_apps: [INTEGER, "The plugin's id."],
-	plugin_configs: [INTEGER, "The plugin config's id."],
 };
 
 /** Returns the description and the schema of a parameter. */

@@ -9,14 +9,34 @@ import { RETRY_AFTER } from "../http/errors.ts";
 import { jsonFile, ok, router } from "../http/router.ts";
 
 export const ServiceInfo = z
-	.object({ name: z.string(), version: z.string(), documentation: z.url() })
+	.object({
+		name: z.string().describe("Always `Tenantry`."),
+		version: z
+			.string()
+			.describe("The version of the software. That of the API is the header `Tenantry-Version`."),
+		documentation: z
+			.url()
+			.describe("The URL of the OpenAPI document, on the host that the request came to."),
+	})
 	.meta({ id: "Service" });
 
 export const Health = z
-	.object({ d1: z.boolean(), kv: z.boolean(), migrations: z.boolean() })
+	.object({
+		d1: z.boolean().describe("Whether the database answers."),
+		kv: z.boolean().describe("Whether the store in which keys are cached answers."),
+		migrations: z
+			.boolean()
+			.describe(
+				"Whether the database has every migration that this version of the software needs. If not, the operator has to apply them.",
+			),
+	})
 	.meta({ id: "Health" });
 
-export const OpenApiDocument = z.looseObject({ openapi: z.string() });
+export const OpenApiDocument = z.looseObject({
+	openapi: z
+		.string()
+		.describe("The version of the OpenAPI Specification that the document follows."),
+});
 
 /** The newest migration that this code needs. The database may have newer ones. */
 const LATEST_MIGRATION = `${journal.entries.at(-1)?.tag}.sql`;
@@ -35,23 +55,46 @@ async function checkDatabase(db: Database) {
 }
 
 /** Routes without a key: name and version, the OpenAPI document, the health check. */
-export default router()
-	.get("/", ok(ServiceInfo), (c) =>
-		c.json({
-			name: "Tenantry",
-			version: about.version,
-			documentation: new URL("/openapi.json", c.req.url).href,
+export default router({
+	name: "Service",
+	description: "The service itself. These operations need no key.",
+})
+	.get(
+		"/",
+		ok(ServiceInfo, {
+			id: "getService",
+			summary: "Name the service",
+			description: "Answers with the service's name, its version and where its documentation is.",
 		}),
+		(c) =>
+			c.json({
+				name: "Tenantry",
+				version: about.version,
+				documentation: new URL("/openapi.json", c.req.url).href,
+			}),
 	)
-	.get("/openapi.json", jsonFile(OpenApiDocument), async (c) => {
-		const file = await c.env.ASSETS.fetch(
-			new Request(new URL("/openapi.json", c.req.url), c.req.raw),
-		);
-		return c.newResponse(file.body, file);
-	})
+	.get(
+		"/openapi.json",
+		jsonFile(OpenApiDocument, {
+			id: "getOpenApiDocument",
+			summary: "Describe the API",
+			description:
+				"Answers with this document. With `If-None-Match` it is sent only if it has changed.",
+		}),
+		async (c) => {
+			const file = await c.env.ASSETS.fetch(
+				new Request(new URL("/openapi.json", c.req.url), c.req.raw),
+			);
+			return c.newResponse(file.body, file);
+		},
+	)
 	.get(
 		"/healthz",
 		ok(Health, {
+			id: "getHealth",
+			summary: "Check the service",
+			description:
+				"For load balancers and monitors. A 200 if every field is true, and a 503 with the same fields if one isn't.",
 			also: { 503: Health },
 		}),
 		async (c) => {

@@ -1,7 +1,7 @@
 import { query } from "../../access/valid.ts";
 import { type Download, download } from "../../http/download.ts";
 import { page } from "../../http/page.ts";
-import { paginated, router } from "../../http/router.ts";
+import { paginated, router, type Text } from "../../http/router.ts";
 import type { Row } from "./queries.ts";
 import * as activity from "./queries.ts";
 import { ActivityEntry, filters } from "./shape.ts";
@@ -21,12 +21,18 @@ export const columns: Download<Row>["columns"] = {
 	trigger: (row) => (row.detail.trigger ? JSON.stringify(row.detail.trigger) : null),
 };
 
-/** docs/organizations.md#activity-log. Mounted below an organization and below a project. */
-export default router().get(
-	"/",
-	paginated(ActivityEntry, { download: true }),
-	query(filters),
-	async (c) => {
+const HOW =
+	"newest first. A page reads at most 5,000 entries: follow `next` until it is null, even if a page is empty. With filters other than `item_id` in a longer log, `count` is an upper limit.";
+const FILE =
+	"With `Accept: text/csv` or `application/x-ndjson` the response is a file with all entries that match the filters. `limit` and `offset` are ignored.";
+
+/** docs/organizations.md#activity-log */
+const routes = (text: Text) =>
+	router({
+		name: "Activity log",
+		description:
+			"Every change writes an entry in the same transaction, with who made it and what it changed. Entries are kept for 365 days by default; secrets are masked.",
+	}).get("/", paginated(ActivityEntry, { ...text, download: true }), query(filters), async (c) => {
 		const { tenant } = c.var;
 		const given = c.req.valid("query");
 		const pages = () => activity.readAll(tenant, given);
@@ -37,5 +43,18 @@ export default router().get(
 			pages: pages(),
 		}));
 		return file ?? c.json(await activity.list(tenant, page(c), given));
-	},
-);
+	});
+
+export const ofOrganization = () =>
+	routes({
+		id: "listActivity",
+		summary: "List the activity of an organization",
+		description: `Lists the entries of the organization and of its projects, ${HOW} Any member may do so. Entries of a private project are visible to those who can see it, entries of deleted projects to admins (level 8). Changes to a person's own account, such as keys, are in the log of their current organization.\n\n${FILE}`,
+	});
+
+export const ofProject = () =>
+	routes({
+		id: "listProjectActivity",
+		summary: "List the activity of a project",
+		description: `Lists the entries of the project, its exports and its plugin configs, ${HOW} Anyone who can see the project may do so.\n\n${FILE}`,
+	});

@@ -1,39 +1,82 @@
 import * as z from "zod";
 import { entryId } from "../../db/entries.ts";
+import { ACTIVITIES } from "../../db/event_types.ts";
 import { activityLog } from "../../db/schema/activity_log.ts";
 import { users } from "../../db/schema/users.ts";
-import { queryMoment, text, timestamp, uuid } from "../../http/fields.ts";
+import { explain, queryMoment, text, timestamp, uuid } from "../../http/fields.ts";
+
+/** The scopes of entries that have a caller. */
+const LOGGED_SCOPES = Object.keys(ACTIVITIES)
+	.filter((scope) => !["Key", "PluginJob", "BatchExportRun"].includes(scope))
+	.map((scope) => `\`${scope}\``)
+	.join(", ");
 
 /** A field that was changed. */
 export const EntryChange = z.object({
-	field: z.string(),
-	action: z.enum(["created", "changed", "deleted"]),
-	before: z.unknown(),
-	after: z.unknown(),
+	field: z
+		.string()
+		.describe(
+			"The field's name. For the source of a plugin, the file's name; for a `PluginConfigOrder`, the id of a config.",
+		),
+	action: explain(z.enum(["created", "changed", "deleted"]), "How the field changed.", {
+		created: "it had no value before.",
+		changed: "it has a different value.",
+		deleted: "it no longer has a value.",
+	}),
+	before: z.unknown().describe("The value before; null for none. `********` for a secret."),
+	after: z.unknown().describe("The value after; null for none. `********` for a secret."),
 });
 
 /** docs/organizations.md#activity-log. */
 export const ActivityEntry = z
 	.object({
-		id: z.guid(),
-		/** Null for an action of the operator, which `detail.trigger` then shows. */
+		id: z.guid().describe("Identifies the entry."),
 		user: z
 			.object({
-				uuid: z.guid(),
-				first_name: z.string(),
-				last_name: z.string(),
-				email: z.email(),
+				uuid: z.guid().describe("Identifies the user, or the service account."),
+				first_name: z
+					.string()
+					.describe("The user's first name, or the service account's name, as it is now."),
+				last_name: z.string().describe("The user's last name, as it is now."),
+				email: z
+					.email()
+					.describe(
+						"The user's email address, as it is now. For a service account, an address under `.invalid` that can't receive mail.",
+					),
 			})
-			.nullable(),
-		activity: z.string(),
-		scope: z.string(),
-		item_id: z.string(),
-		detail: z.object({
-			name: z.string().nullable(),
-			changes: z.array(EntryChange),
-			trigger: z.record(z.string(), z.unknown()).nullable(),
-		}),
-		created_at: timestamp(),
+			.nullable()
+			.describe("The user or service account that did it; null for the operator of the service."),
+		activity: z
+			.string()
+			.describe(
+				"What was done: `created`, `updated` or `deleted`, or the action, such as `job_triggered`, `upgraded`, `paused` or `verified`.",
+			),
+		scope: z.string().describe(`The kind of the object: ${LOGGED_SCOPES}.`),
+		item_id: z
+			.string()
+			.describe(
+				"The object's id, always as a string. For a `PluginConfigOrder`, the project's id; for a `BatchExportDestination` (an unsaved destination that was tested), its type.",
+			),
+		detail: z
+			.object({
+				name: z
+					.string()
+					.nullable()
+					.describe(
+						"The object's name when it was changed, such as the email address of a member; null if it has none.",
+					),
+				changes: z
+					.array(EntryChange)
+					.describe("The fields whose values changed. Empty if the entry is not about fields."),
+				trigger: z
+					.record(z.string(), z.unknown())
+					.nullable()
+					.describe(
+						'More information, depending on the activity: `{"job": "operator"}` for the operator, the `job` that was started, the `run_id` or `backfill_id` that it is about. Null if there is none.',
+					),
+			})
+			.describe("What was changed, and why."),
+		created_at: timestamp().describe("When it happened."),
 	})
 	.meta({ id: "ActivityEntry" });
 
@@ -58,13 +101,31 @@ export const entryColumns = {
 };
 
 export const filters = z.object({
-	scope: text().optional(),
-	item_id: text().optional(),
-	/** A user's uuid. */
-	user: uuid().optional(),
-	/** The complete email address of a user, who may have left the organization. Ignores case. */
-	email: text().optional(),
-	activity: text().optional(),
-	after: queryMoment().optional(),
-	before: queryMoment().optional(),
+	scope: text()
+		.optional()
+		.describe(
+			"Only entries about this kind of object, such as `Member` or `BatchExport`. Case matters.",
+		),
+	item_id: text()
+		.optional()
+		.describe(
+			"Only entries about the object with this id. Use it with `scope`: a project and a plugin may have the same id.",
+		),
+	user: uuid()
+		.optional()
+		.describe("Only entries of the user with this uuid. There are none for an unknown user."),
+	email: text()
+		.optional()
+		.describe(
+			"Only entries of the user with this email address, also after the user has left. Ignores case.",
+		),
+	activity: text()
+		.optional()
+		.describe("Only this activity, such as `created` or `job_triggered`. Case matters."),
+	after: queryMoment()
+		.optional()
+		.describe("Only entries that are newer than this time, in ISO 8601; UTC if it has no offset."),
+	before: queryMoment()
+		.optional()
+		.describe("Only entries that are older than this time, in ISO 8601; UTC if it has no offset."),
 });

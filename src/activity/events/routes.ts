@@ -27,17 +27,38 @@ export const columns: Download<EventRow>["columns"] = {
 };
 
 /** docs/events.md#follow-the-feed. Mounted under an organization. */
-export default router().get("/", feedOf(FeedEvent), query(filters), async (c) => {
-	const asked = page(c);
-	const pages = () => feed.readAll(c.var.tenant, c.req.valid("query"));
-	const file = await download(c, () => ({
-		name: "events",
-		columns,
-		toJson: toEvent,
-		pages: pages(),
-	}));
-	if (file) return file;
-	const { limit } = asked;
-	const part = await feed.read(c.var.tenant, { ...c.req.valid("query"), limit });
-	return c.json(feedPage(asked, part.events.map(toEvent), part));
-});
+export default router({
+	name: "Feed",
+	description:
+		"Everything that happens in an organization, in order: changes by people and the operator, and events without a caller, such as the end of an export run. Changes are kept for 365 days by default, events without a caller for 60.",
+}).get(
+	"/",
+	feedOf(FeedEvent, {
+		id: "listFeedEvents",
+		summary: "Follow the events of an organization",
+		description: `Lists events, oldest first. Any member may do so. Events of a private project are visible to those who can see it, events of deleted projects to admins (level 8).
+
+Request \`next\` until it is null. Then wait, and send a request with \`after\` of the last response. You get each event once and miss none, even while others write. A page can have fewer events than \`limit\`, or none, although there is a \`next\`.
+
+With \`Accept: text/csv\` or \`application/x-ndjson\` the response is a file with all events after \`after\`. \`limit\` is ignored.`,
+		errors: {
+			does_not_exist:
+				"`after` isn't an event of this organization, or is too old to be kept. To start with the oldest event, omit it.",
+		},
+	}),
+	query(filters),
+	async (c) => {
+		const asked = page(c);
+		const pages = () => feed.readAll(c.var.tenant, c.req.valid("query"));
+		const file = await download(c, () => ({
+			name: "events",
+			columns,
+			toJson: toEvent,
+			pages: pages(),
+		}));
+		if (file) return file;
+		const { limit } = asked;
+		const part = await feed.read(c.var.tenant, { ...c.req.valid("query"), limit });
+		return c.json(feedPage(asked, part.events.map(toEvent), part));
+	},
+);

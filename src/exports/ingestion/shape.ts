@@ -25,14 +25,40 @@ const dictionary = () =>
 /** An event (docs/exports.md#events). */
 export const event = z
 	.object({
-		uuid: uuid().optional(),
-		event: eventName(400),
-		distinct_id: eventName(400),
-		person_id: uuid().nullable().optional(),
-		properties: dictionary().optional(),
-		person_properties: dictionary().nullable().optional(),
-		elements_chain: eventText().optional(),
-		timestamp: moment().optional(),
+		uuid: uuid()
+			.optional()
+			.describe(
+				"Identifies the event in the project. By default a new one, so that sending the event again stores it twice.",
+			),
+		event: eventName(400).describe("The name of what happened, at most 400 characters."),
+		distinct_id: eventName(400).describe(
+			"Identifies who did it in your own system, at most 400 characters. The project has at most one person for each.",
+		),
+		person_id: uuid()
+			.nullable()
+			.optional()
+			.describe(
+				"The person's id. If missing, it is derived from the project and `distinct_id`, and replaced if you send one later.",
+			),
+		properties: dictionary()
+			.optional()
+			.describe(
+				"More about the event: any JSON object, at most 100 levels deep. Numbers keep all digits; a number outside the range of a double returns 400. `{}` by default.",
+			),
+		person_properties: dictionary()
+			.nullable()
+			.optional()
+			.describe(
+				"What the event says about the person, in the form of `properties`. It is merged into the stored properties, key by key; null is a value like any other. Ignored if the person's properties would become larger than 512 KiB.",
+			),
+		elements_chain: eventText()
+			.optional()
+			.describe("The page elements that the event is about, as text. Empty by default."),
+		timestamp: moment()
+			.optional()
+			.describe(
+				"When it happened, in ISO 8601; UTC if it has no offset. By default, the time when the event is stored. Scheduled exports select events by when they were stored, backfills by this time.",
+			),
 	})
 	.meta({ id: "IngestedEvent" });
 
@@ -53,4 +79,6 @@ export const events = documentAs(
 	z.union([z.array(event), event]),
 );
 
-export const Accepted = z.object({ accepted: z.int() });
+export const Accepted = z.object({
+	accepted: z.int().describe("How many events the request had, including known ones."),
+});

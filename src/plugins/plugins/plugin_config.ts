@@ -13,20 +13,42 @@ import { listedPluginColumns, pluginColumns, toPlugin } from "./shape.ts";
 /** A config of a plugin (docs/plugins.md#plugin-configs). */
 export const PluginConfig = z
 	.object({
-		id: z.int(),
-		plugin: z.int(),
-		enabled: z.boolean(),
-		order: z.int(),
-		config: z.string(),
-		error: z.string().nullable(),
-		team_id: z.int(),
-		plugin_info: z.string(),
-		delivery_rate_24h: z.string().nullable(),
-		created_at: timestamp(),
-		updated_at: timestamp(),
-		name: z.string(),
-		description: z.string(),
-		deleted: z.boolean(),
+		id: z.int().describe("Identifies the config, in paths too."),
+		plugin: z.int().describe("The id of the plugin, which can't be changed."),
+		enabled: z
+			.boolean()
+			.describe("Whether the plugin's scheduled tasks run. You can start jobs in any case."),
+		order: z.int().describe("The position in lists, lowest first."),
+		config: z
+			.string()
+			.describe(
+				"The settings, as a JSON object in a string. Secrets are `**************** SECRET ****************`.",
+			),
+		error: z
+			.string()
+			.nullable()
+			.describe(
+				"Why the newest job or scheduled task failed. Null if it didn't, or if none has ended yet.",
+			),
+		team_id: z.int().describe("The id of the project."),
+		plugin_info: z
+			.string()
+			.describe(
+				"The plugin, as JSON in a string with the fields of `Plugin`. In lists, `icon`, `config_schema`, `metrics` and `public_jobs` are null.",
+			),
+		delivery_rate_24h: z
+			.string()
+			.nullable()
+			.describe(
+				"The fraction of jobs and scheduled tasks in the last 24 hours that succeeded, as a decimal string from `0` to `1`, such as `0.5`. Null if none ended.",
+			),
+		created_at: timestamp().describe("When the config was added."),
+		updated_at: timestamp().describe(
+			"When the config was last changed, or a job or task of it last ended.",
+		),
+		name: z.string().describe("The config's own name, or else the plugin's."),
+		description: z.string().describe("The config's own description, or else the plugin's."),
+		deleted: z.boolean().describe("Whether the config is hidden from lists and disabled."),
 	})
 	.meta({ id: "PluginConfig" });
 
