@@ -41,6 +41,7 @@ const acceptance = async () => (await import("./people/invites/routes.ts")).acce
 const activity = () => import("./activity/activity_log/routes.ts");
 const apiKeys = async () => (await import("./people/personal_api_keys/routes.ts")).default(caller);
 const auditStreams = () => import("./activity/audit_streams/routes.ts");
+const batchExports = () => import("./exports/batch_exports/routes.ts");
 const deviceRequests = () => import("./oauth/device/routes.ts");
 const grantsInOrganization = async () =>
 	(await import("./oauth/consents/routes.ts")).inOrganization;
@@ -56,7 +57,7 @@ const trustedIssuers = () => import("./oauth/issuers/routes.ts");
 /** The families: path, object of the scopes, and routes. A path comes before those below it. */
 export const families = [
 	organizations("", "organization", () => import("./organizations/organizations/routes.ts")),
-	organization("/batch_exports", "batch_export", () => import("./exports/batch_exports/routes.ts")),
+	organization("/batch_exports", "batch_export", async () => (await batchExports()).ofOrganization()),
 	organization("/domains", "organization", () => import("./organizations/domains/routes.ts")),
 	organization("/domains/:domain_id/sign_in_test", "organization", signInTest),
 	organization("/domains/:domain_id/scim", "organization", scim),
@@ -74,12 +75,12 @@ export const families = [
 	organization("/audit_streams", "audit_stream", auditStreams),
 	organization("/notifications", "organization", notifications),
 	organization("/webhooks", "webhook", () => import("./activity/webhooks/routes.ts")),
-	organization("/plugins", "plugin", async () => (await plugins()).allPlugins),
+	organization("/plugins", "plugin", async () => (await plugins()).allPlugins()),
 	organization("/pipeline_destinations", "plugin", async () => (await plugins()).destinations()),
 	organization("/pipeline_frontend_apps", "plugin", async () => (await plugins()).frontendApps()),
 	organization("/pipeline_import_apps", "plugin", async () => (await plugins()).importApps()),
 	projects("", "project", () => import("./organizations/projects/routes.ts")),
-	project("/batch_exports", "batch_export", () => import("./exports/batch_exports/routes.ts")),
+	project("/batch_exports", "batch_export", async () => (await batchExports()).ofProject()),
 	project("/plugin_configs", "plugin", () => import("./plugins/plugin_configs/routes.ts")),
 	project("/events", "project", () => import("./exports/ingestion/routes.ts")),
 	project("/members", "project", () => import("./people/project_members/routes.ts")),

@@ -1,7 +1,8 @@
 /** The texts of all families, by mount path. */
 
-import auditStreams from "../../src/activity/audit_streams/openapi.ts";
-import * as batchExports from "../../src/exports/batch_exports/openapi.ts";
+import "../../src/activity/audit_streams/openapi.ts";
+import "../../src/exports/batch_exports/openapi.ts";
+
 import type { OpenApi, Tag } from "../../src/http/openapi.ts";
 import oauthClients from "../../src/oauth/apps/openapi.ts";
 import * as grants from "../../src/oauth/consents/openapi.ts";
@@ -20,7 +21,6 @@ import scim from "../../src/people/scim/openapi.ts";
 import serviceAccounts from "../../src/people/service_accounts/openapi.ts";
 import sessions from "../../src/people/sessions/openapi.ts";
 import users from "../../src/people/users/openapi.ts";
-import * as plugins from "../../src/plugins/plugins/openapi.ts";
 import signIn from "../../src/sign_in/link/openapi.ts";
 import sso from "../../src/sign_in/oidc/openapi.ts";
 import passkeys from "../../src/sign_in/passkey/openapi.ts";
@@ -34,7 +34,6 @@ type Texts = { [Each in Listed as Each["path"]]?: OpenApi<RoutesOf<Each>> };
 
 const known: Texts = {
 	"/api/organizations": organizations,
-	"/api/organizations/:organization_id/batch_exports": batchExports.ofOrganization,
 	"/api/organizations/:organization_id/domains": domains,
 	"/api/organizations/:organization_id/domains/:domain_id/sign_in_test": signInTest,
 	"/api/organizations/:organization_id/domains/:domain_id/scim": scim,
@@ -49,13 +48,7 @@ const known: Texts = {
 	"/api/organizations/:organization_id/service_accounts/:service_account_id/trusted_issuers":
 		trustedIssuers,
 	"/api/organizations/:organization_id/projects": projects.ofOrganization,
-	"/api/organizations/:organization_id/audit_streams": auditStreams,
-	"/api/organizations/:organization_id/plugins": plugins.ofAll,
-	"/api/organizations/:organization_id/pipeline_destinations": plugins.destinations,
-	"/api/organizations/:organization_id/pipeline_frontend_apps": plugins.frontendApps,
-	"/api/organizations/:organization_id/pipeline_import_apps": plugins.importApps,
 	"/api/projects": projects.ofCaller,
-	"/api/projects/:project_id/batch_exports": batchExports.ofProject,
 	"/api/projects/:project_id/members": projectMembers,
 	"/api/users": users,
 	"/api/users/:uuid/sessions": sessions,

@@ -8,7 +8,6 @@ import type { Route } from "./route.ts";
 import { type Json, paging, schemaOf } from "./schemas.ts";
 
 const UUID = { type: "string", format: "uuid" };
-const INTEGER = { type: "integer", minimum: 1 };
 const uuidOr = (alias: string) => ({
 	type: "string",
 	anyOf: [{ format: "uuid" }, { const: alias }],
@@ -30,8 +29,6 @@ const PARAMETERS: Record<string, [schema: Json, description: string]> = {
 	service_account_id: [UUID, "The service account's id."],
 	token_id: [UUID, "The token's id."],
 	group_id: [UUID, "The group's id."],
-	run_id: [UUID, "The run's id."],
-	backfill_id: [UUID, "The backfill's id."],
 	uuid: [uuidOr("@me"), "Your user's uuid, or `@me`."],
 	user__uuid: [uuidOr("@me"), "The uuid of the member's user, or `@me` for yourself."],
 	user_uuid: [UUID, "The uuid of the member's user."],
@@ -48,16 +45,11 @@ const IDS: Record<string, [schema: Json, description: string]> = {
 	service_accounts: [UUID, "The service account's id."],
 	keys: [UUID, "The key's id."],
 	trusted_issuers: [UUID, "The trusted issuer's id."],
-	batch_exports: [UUID, "The export's id."],
-	audit_streams: [UUID, "The stream's id."],
 	domains: [UUID, "The domain's id."],
 	identities: [{ type: "string", minLength: 1 }, "The connection."],
 	invites: [UUID, "The invite's id."],
 	oauth_clients: [UUID, "The app's id."],
 	passkeys: [UUID, "The passkey's id."],
-	pipeline_destinations: [INTEGER, "The plugin's id."],
-	pipeline_frontend_apps: [INTEGER, "The plugin's id."],
-	pipeline_import_apps: [INTEGER, "The plugin's id."],
 };
 
 /** Returns the description and the schema of a parameter. */

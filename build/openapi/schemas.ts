@@ -54,7 +54,7 @@ const textOf = (field: z.core.$ZodType): string | undefined =>
 function describeFields(shape: z.core.$ZodType, schema: z.core.JSONSchema.BaseSchema) {
 	if (!(shape instanceof z.ZodObject)) return;
 	for (const [name, property] of Object.entries(schema.properties ?? {})) {
-		const description = textOf(shape.shape[name]) ?? descriptionOfField(name, shape);
+		const description = descriptionOfField(name, shape) ?? textOf(shape.shape[name]);
 		if (!description || typeof property !== "object" || !schema.properties) continue;
 		// A component is one object, wherever it is referenced. Other properties aren't complete yet.
 		if (property.$ref) schema.properties[name] = { ...property, description };
@@ -76,6 +76,8 @@ export function schemaOf(shape: z.ZodType, request = false): Json {
 				for (const key of Object.keys(jsonSchema)) delete jsonSchema[key];
 				Object.assign(jsonSchema, schemaOf(as, request), description && { description });
 			}
+			// Otherwise, zod doesn't write a nullable field as a list of types (orNull).
+			if (jsonSchema.description === undefined) delete jsonSchema.description;
 			describeInteger(jsonSchema);
 			describeFields(zodSchema, jsonSchema);
 			// The format implies zod's pattern, except for email addresses, for which zod's pattern is

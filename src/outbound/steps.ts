@@ -44,10 +44,21 @@ export async function runSteps(steps: Record<string, () => Promise<unknown>>): P
 /** The result of a test in a response. */
 export const TestResult = z
 	.object({
-		success: z.boolean(),
-		steps: z.array(
-			z.object({ name: z.string(), error: z.string().nullable(), warning: z.string().nullable() }),
-		),
+		success: z.boolean().describe("Whether every step succeeded."),
+		steps: z
+			.array(
+				z.object({
+					name: z.string().describe("The name of the step."),
+					error: z.string().nullable().describe("Why the step failed; null if it succeeded."),
+					warning: z
+						.string()
+						.nullable()
+						.describe(
+							"What you should know although the step succeeded, such as a table in which retries can repeat rows; null if there is nothing.",
+						),
+				}),
+			)
+			.describe("The steps, up to the first that failed."),
 	})
 	.meta({ id: "BatchExportTrial" });
 

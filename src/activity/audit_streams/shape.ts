@@ -3,9 +3,14 @@ import type { Destination } from "../../db/schema/batch_exports.ts";
 import { parseConfig } from "../../exports/destinations/config.ts";
 import { shown } from "../../exports/destinations/secrets.ts";
 import { invalid } from "../../http/errors.ts";
-import { boolean, choice, name, notAChoice, timestamp } from "../../http/fields.ts";
+import { boolean, choice, explain, name, notAChoice, timestamp } from "../../http/fields.ts";
 import { documentAs } from "../../http/router.ts";
 import { checkedBy } from "../../http/valid.ts";
+
+const NAME_TEXT = "The stream's name.";
+
+const ENABLED_TEXT =
+	"Whether the stream delivers entries. After a pause, it continues without a gap.";
 
 /** The types of destinations for streams. */
 export const TYPES = ["S3", "R2"] as const;
@@ -15,23 +20,44 @@ const isType = (type: string) => TYPES.some((known) => known === type);
 /** docs/audit.md */
 export const AuditStream = z
 	.object({
-		id: z.guid(),
-		name: z.string(),
-		destination: z.object({
-			type: documentAs(z.string(), z.enum(TYPES)),
-			config: z.record(z.string(), z.unknown()),
-		}),
-		enabled: z.boolean(),
-		sequence: z.int(),
-		digest: z.string(),
-		last_file: z.string().nullable(),
-		last_delivered_at: timestamp().nullable(),
-		delivered_until: timestamp().nullable(),
-		delivered_events: z.int(),
-		missing_events: z.int(),
-		latest_error: z.string().nullable(),
-		next_attempt_at: timestamp().nullable(),
-		created_at: timestamp(),
+		id: z.guid().describe("Identifies the stream, in paths, keys and files."),
+		name: z.string().describe(NAME_TEXT),
+		destination: z
+			.object({
+				type: documentAs(z.string(), z.enum(TYPES)).describe("`S3` or `R2`."),
+				config: z.record(z.string(), z.unknown()).describe("Its settings without its secrets."),
+			})
+			.describe("The bucket."),
+		enabled: z.boolean().describe(ENABLED_TEXT),
+		sequence: z.int().describe("The number of the last file, from 1; 0 before there is one."),
+		digest: z
+			.string()
+			.describe(
+				"The digest of the last line of that file, in hex. Before there is one, the SHA-256 of the stream's id.",
+			),
+		last_file: z.string().nullable().describe("The key of that file; null before there is one."),
+		last_delivered_at: timestamp()
+			.nullable()
+			.describe("When that file was written; null before there is one."),
+		delivered_until: timestamp()
+			.nullable()
+			.describe(
+				"All entries that were written before this time have been delivered; null until the stream has caught up for the first time.",
+			),
+		delivered_events: z.int().describe("How many entries the files have."),
+		missing_events: z
+			.int()
+			.describe(
+				"How many entries were deleted because of their age before they could be delivered. 0 unless the stream failed or was paused for a very long time.",
+			),
+		latest_error: z
+			.string()
+			.nullable()
+			.describe("Why the latest attempt failed, as text for people; null if it succeeded."),
+		next_attempt_at: timestamp()
+			.nullable()
+			.describe("When the stream delivers next; null while it is paused."),
+		created_at: timestamp().describe("When the stream was created."),
 	})
 	.meta({ id: "AuditStream" });
 
@@ -71,26 +97,31 @@ const destination = z.object({
 });
 
 export const create = z.object({
-	name: name(400),
-	destination: destination.check(
-		checkedBy((value) => {
-			if (!isType(value.type))
-				throw invalid("destination__type", notAChoice(value.type), "invalid_choice", TYPES);
-			checkConfig(value);
-			parseConfig(value.type, value.config ?? {});
-		}),
+	name: name(400).describe(NAME_TEXT),
+	destination: destination
+		.check(
+			checkedBy((value) => {
+				if (!isType(value.type))
+					throw invalid("destination__type", notAChoice(value.type), "invalid_choice", TYPES);
+				checkConfig(value);
+				parseConfig(value.type, value.config ?? {});
+			}),
+		)
+		.describe("The bucket."),
+	enabled: boolean().optional().describe(`${ENABLED_TEXT} True by default.`),
+	from: explain(
+		choice(["start", "now"]).optional(),
+		"Where the stream begins; `start` by default.",
+		{ start: "with the oldest entry that exists.", now: "with its own creation." },
 	),
-	enabled: boolean().optional(),
-	/** The first event of the stream. */
-	from: choice(["start", "now"]).optional(),
 });
 
 /** The other rules of a config are checked after it is merged with the stored one. */
 export const update = z
 	.object({
-		name: name(400),
-		destination: destination.partial().check(checkedBy(checkConfig)),
-		enabled: boolean(),
+		name: name(400).describe(NAME_TEXT),
+		destination: destination.partial().check(checkedBy(checkConfig)).describe("The bucket."),
+		enabled: boolean().describe(ENABLED_TEXT),
 	})
 	.partial();
 

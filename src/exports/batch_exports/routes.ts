@@ -1,3 +1,4 @@
+import * as z from "zod";
 import { body, query } from "../../access/valid.ts";
 import { page } from "../../http/page.ts";
 import { created, noContent, ok, paginated, paginatedWithin, router } from "../../http/router.ts";
@@ -31,102 +32,285 @@ import {
 } from "./shape.ts";
 import { testDestination, testNewDestination } from "./test_destination.ts";
 
-/** docs/exports.md. Mounted for the exports of an organization and for those of a project. */
-export default router()
-	.get("/", paginated(BatchExport), async (c) =>
-		c.json(await batchExports.list(c.var.tenant, page(c))),
-	)
-	.post("/", created(BatchExport), body(create), async (c) =>
-		c.json(await batchExports.insert(c.var.tenant, c.req.valid("json")), 201),
-	)
-	.post("/test", ok(TestResult), body(test), async (c) =>
-		c.json(await testNewDestination(c.var.tenant, c.req.valid("json"))),
-	)
-	.get("/:id", ok(BatchExport), async (c) =>
-		c.json(await batchExports.find(c.var.tenant, c.req.param("id"))),
-	)
-	.patch("/:id", ok(BatchExport), body(update, batchExports.find), async (c) =>
-		c.json(await batchExports.update(c.var.tenant, c.req.param("id"), c.req.valid("json"))),
-	)
-	.delete("/:id", noContent(), async (c) => {
-		await batchExports.remove(c.var.tenant, c.req.param("id"));
-		return c.body(null, 204);
-	})
-	.post("/:id/backfill", ok(BackfilledExport), body(backfill, batchExports.find), async (c) =>
-		c.json(await backfills.start(c.var.tenant, c.req.param("id"), c.req.valid("json"))),
-	)
-	.post("/:id/pause", ok(BatchExport), body(update, batchExports.find), async (c) =>
-		c.json(await pauses.pause(c.var.tenant, c.req.param("id"))),
-	)
-	.post("/:id/unpause", ok(UnpausedExport), body(unpause, batchExports.find), async (c) =>
-		c.json(await pauses.unpause(c.var.tenant, c.req.param("id"), c.req.valid("json"))),
-	)
-	.post("/:id/test", ok(TestResult), body(update, batchExports.find), async (c) =>
-		c.json(await testDestination(c.var.tenant, c.req.param("id"), c.req.valid("json"))),
-	)
-	.get(
-		"/:id/logs",
-		paginatedWithin(BatchExport, BatchExportLogEntry),
-		query(logFilters, batchExports.find),
-		async (c) =>
-			c.json(await logs.list(c.var.tenant, c.req.param("id"), page(c), c.req.valid("query"))),
-	)
-	.get("/:id/metrics", paginated(BatchExportDay), async (c) =>
-		c.json(await history.listMetrics(c.var.tenant, c.req.param("id"), page(c))),
-	)
-	.get(
-		"/:id/ranges",
-		paginated(BatchExportRange),
-		query(rangeFilters, batchExports.find),
-		async (c) =>
-			c.json(
-				await history.listRanges(c.var.tenant, c.req.param("id"), page(c), c.req.valid("query")),
-			),
-	)
-	.get("/:id/runs", paginated(BatchExportRun), query(runFilters, batchExports.find), async (c) =>
-		c.json(await runs.list(c.var.tenant, c.req.param("id"), page(c), c.req.valid("query"))),
-	)
-	.get("/:id/runs/:run_id", ok(BatchExportRun), async (c) =>
-		c.json(await runs.find(c.var.tenant, c.req.param("id"), c.req.param("run_id"))),
-	)
-	.post("/:id/runs/:run_id/cancel", ok(BatchExportRun), async (c) =>
-		c.json(await runs.cancel(c.var.tenant, c.req.param("id"), c.req.param("run_id"))),
-	)
-	.post(
-		"/:id/runs/:run_id/retry",
-		ok(BatchExportRun),
-		body(retry, (tenant, run_id, c) => runs.find(tenant, c.req.param("id") ?? "", run_id)),
-		async (c) => {
-			const { id, run_id } = c.req.param();
-			const options = c.req.valid("json");
-			return c.json(await runs.retry(c.var.tenant, id, run_id, options));
+const DESCRIPTION =
+	"An export writes a project's events or persons to a destination, window after window. A backfill exports a range of time. Any member who can see the project can use all operations.";
+
+/** What an export is called where the routes are mounted, and what the operations say there. */
+type Mounted = {
+	/** The word for an export in the ids of operations. */
+	Id: string;
+	section: string;
+	listed: string;
+	added: string;
+};
+
+/** docs/exports.md */
+const routes = ({ Id, section, listed, added }: Mounted) =>
+	router({
+		name: section,
+		description: DESCRIPTION,
+		parameters: {
+			id: z.guid().describe("The export's id."),
+			run_id: z.guid().describe("The run's id."),
+			backfill_id: z.guid().describe("The backfill's id."),
 		},
-	)
-	.get(
-		"/:id/runs/:run_id/logs",
-		paginated(BatchExportLogEntry),
-		query(logFilters, (tenant, run_id, c) => runs.find(tenant, c.req.param("id") ?? "", run_id)),
-		async (c) =>
-			c.json(
-				await logs.listOfRun(
-					c.var.tenant,
-					c.req.param("id"),
-					c.req.param("run_id"),
-					page(c),
-					c.req.valid("query"),
+	})
+		.get(
+			"/",
+			paginated(BatchExport, {
+				id: `list${Id}s`,
+				summary: "List the exports",
+				description: listed,
+			}),
+			async (c) => c.json(await batchExports.list(c.var.tenant, page(c))),
+		)
+		.post(
+			"/",
+			created(BatchExport, { id: `create${Id}`, summary: "Create an export", description: added }),
+			body(create),
+			async (c) => c.json(await batchExports.insert(c.var.tenant, c.req.valid("json")), 201),
+		)
+		.post(
+			"/test",
+			ok(TestResult, {
+				id: `testNew${Id}`,
+				summary: "Test a destination before it is saved",
+				description:
+					"Does what a run would do, with a test row, and removes what it wrote. The response is a 200 in either case, with the result of each step.",
+			}),
+			body(test),
+			async (c) => c.json(await testNewDestination(c.var.tenant, c.req.valid("json"))),
+		)
+		.get(
+			"/:id",
+			ok(BatchExport, {
+				id: `get${Id}`,
+				summary: "Retrieve an export",
+				description: "Returns the export and its latest runs. Secrets are omitted.",
+			}),
+			async (c) => c.json(await batchExports.find(c.var.tenant, c.req.param("id"))),
+		)
+		.patch(
+			"/:id",
+			ok(BatchExport, {
+				id: `update${Id}`,
+				summary: "Change an export",
+				description:
+					"The `config` of the destination is merged over the stored one; null removes a key. The type can't be changed. If you change the destination to another server, you must send its secrets again.",
+			}),
+			body(update, batchExports.find),
+			async (c) =>
+				c.json(await batchExports.update(c.var.tenant, c.req.param("id"), c.req.valid("json"))),
+		)
+		.delete(
+			"/:id",
+			noContent({
+				id: `delete${Id}`,
+				summary: "Delete an export",
+				description: "Cancels its runs and backfills. What was written stays at the destination.",
+			}),
+			async (c) => {
+				await batchExports.remove(c.var.tenant, c.req.param("id"));
+				return c.body(null, 204);
+			},
+		)
+		.post(
+			"/:id/backfill",
+			ok(BackfilledExport, {
+				id: `backfill${Id}`,
+				summary: "Start a backfill",
+				description:
+					"Exports the windows in the range, one after another, also while the export is paused. Returns the export and the `backfill_id` immediately. A project can have three running backfills. 409 if a running backfill exports the range already.",
+			}),
+			body(backfill, batchExports.find),
+			async (c) =>
+				c.json(await backfills.start(c.var.tenant, c.req.param("id"), c.req.valid("json"))),
+		)
+		.post(
+			"/:id/pause",
+			ok(BatchExport, {
+				id: `pause${Id}`,
+				summary: "Pause an export",
+				description:
+					"Scheduled runs no longer start; runs that have started continue. Pausing a paused export changes nothing. Other fields in the body are validated, but not applied.",
+			}),
+			body(update, batchExports.find),
+			async (c) => c.json(await pauses.pause(c.var.tenant, c.req.param("id"))),
+		)
+		.post(
+			"/:id/unpause",
+			ok(UnpausedExport, {
+				id: `unpause${Id}`,
+				summary: "Unpause an export",
+				description:
+					"Scheduled runs start again. With `backfill`, what arrived during the pause is exported too, and the response has the `backfill_id`.",
+			}),
+			body(unpause, batchExports.find),
+			async (c) =>
+				c.json(await pauses.unpause(c.var.tenant, c.req.param("id"), c.req.valid("json"))),
+		)
+		.post(
+			"/:id/test",
+			ok(TestResult, {
+				id: `test${Id}`,
+				summary: "Test the destination of an export",
+				description:
+					"Tests the stored destination, with the changes in the body, which are not saved. The response is a 200 in either case, with the result of each step.",
+			}),
+			body(update, batchExports.find),
+			async (c) =>
+				c.json(await testDestination(c.var.tenant, c.req.param("id"), c.req.valid("json"))),
+		)
+		.get(
+			"/:id/logs",
+			paginatedWithin(BatchExport, BatchExportLogEntry, {
+				id: `list${Id}Logs`,
+				summary: "List the log of an export",
+				description:
+					"Lists the log entries of the export and its runs, newest first, with the fields of the export.",
+			}),
+			query(logFilters, batchExports.find),
+			async (c) =>
+				c.json(await logs.list(c.var.tenant, c.req.param("id"), page(c), c.req.valid("query"))),
+		)
+		.get(
+			"/:id/metrics",
+			paginated(BatchExportDay, {
+				id: `list${Id}Metrics`,
+				summary: "List the daily totals of an export",
+				description: "Lists the totals of the runs that ended on each day (UTC), newest first.",
+			}),
+			async (c) => c.json(await history.listMetrics(c.var.tenant, c.req.param("id"), page(c))),
+		)
+		.get(
+			"/:id/ranges",
+			paginated(BatchExportRange, {
+				id: `list${Id}Ranges`,
+				summary: "List the ranges of old runs",
+				description:
+					"Runs are deleted after 60 days. Lists what they delivered or missed, in ranges that don't overlap, newest first: those by arrival, and those by event time.",
+			}),
+			query(rangeFilters, batchExports.find),
+			async (c) =>
+				c.json(
+					await history.listRanges(c.var.tenant, c.req.param("id"), page(c), c.req.valid("query")),
 				),
-			),
-	)
-	.get(
-		"/:id/backfills",
-		paginated(BatchExportBackfill),
-		query(backfillFilters, batchExports.find),
-		async (c) =>
-			c.json(await backfills.list(c.var.tenant, c.req.param("id"), page(c), c.req.valid("query"))),
-	)
-	.get("/:id/backfills/:backfill_id", ok(BatchExportBackfill), async (c) =>
-		c.json(await backfills.find(c.var.tenant, c.req.param("id"), c.req.param("backfill_id"))),
-	)
-	.post("/:id/backfills/:backfill_id/cancel", ok(BatchExportBackfill), async (c) =>
-		c.json(await backfills.cancel(c.var.tenant, c.req.param("id"), c.req.param("backfill_id"))),
-	);
+		)
+		.get(
+			"/:id/runs",
+			paginated(BatchExportRun, {
+				id: `list${Id}Runs`,
+				summary: "List the runs of an export",
+				description:
+					"Lists scheduled runs and those of backfills, newest first. With `after`, `before` or `starts_before`, those with the newest windows first.",
+			}),
+			query(runFilters, batchExports.find),
+			async (c) =>
+				c.json(await runs.list(c.var.tenant, c.req.param("id"), page(c), c.req.valid("query"))),
+		)
+		.get(
+			"/:id/runs/:run_id",
+			ok(BatchExportRun, {
+				id: `get${Id}Run`,
+				summary: "Retrieve a run",
+				description: "Returns the run with its progress.",
+			}),
+			async (c) => c.json(await runs.find(c.var.tenant, c.req.param("id"), c.req.param("run_id"))),
+		)
+		.post(
+			"/:id/runs/:run_id/cancel",
+			ok(BatchExportRun, {
+				id: `cancel${Id}Run`,
+				summary: "Cancel a run",
+				description:
+					"The run ends as `Cancelled`. 400 if it has already ended. Its window isn't exported again unless you retry the run.",
+			}),
+			async (c) =>
+				c.json(await runs.cancel(c.var.tenant, c.req.param("id"), c.req.param("run_id"))),
+		)
+		.post(
+			"/:id/runs/:run_id/retry",
+			ok(BatchExportRun, {
+				id: `retry${Id}Run`,
+				summary: "Retry a run",
+				description:
+					"Continues where the run ended if nothing has changed since, and starts over otherwise. 400 if the run hasn't ended, or its unfinished output is still being removed.",
+			}),
+			body(retry, (tenant, run_id, c) => runs.find(tenant, c.req.param("id") ?? "", run_id)),
+			async (c) => {
+				const { id, run_id } = c.req.param();
+				const options = c.req.valid("json");
+				return c.json(await runs.retry(c.var.tenant, id, run_id, options));
+			},
+		)
+		.get(
+			"/:id/runs/:run_id/logs",
+			paginated(BatchExportLogEntry, {
+				id: `list${Id}RunLogs`,
+				summary: "List the log of a run",
+				description: "Lists the log entries of the run, newest first.",
+			}),
+			query(logFilters, (tenant, run_id, c) => runs.find(tenant, c.req.param("id") ?? "", run_id)),
+			async (c) =>
+				c.json(
+					await logs.listOfRun(
+						c.var.tenant,
+						c.req.param("id"),
+						c.req.param("run_id"),
+						page(c),
+						c.req.valid("query"),
+					),
+				),
+		)
+		.get(
+			"/:id/backfills",
+			paginated(BatchExportBackfill, {
+				id: `list${Id}Backfills`,
+				summary: "List the backfills of an export",
+				description:
+					"Lists the backfills with their progress, newest first. With `after` or `before`, those with the newest ranges first.",
+			}),
+			query(backfillFilters, batchExports.find),
+			async (c) =>
+				c.json(
+					await backfills.list(c.var.tenant, c.req.param("id"), page(c), c.req.valid("query")),
+				),
+		)
+		.get(
+			"/:id/backfills/:backfill_id",
+			ok(BatchExportBackfill, {
+				id: `get${Id}Backfill`,
+				summary: "Retrieve a backfill",
+				description: "Returns the backfill with its progress.",
+			}),
+			async (c) =>
+				c.json(await backfills.find(c.var.tenant, c.req.param("id"), c.req.param("backfill_id"))),
+		)
+		.post(
+			"/:id/backfills/:backfill_id/cancel",
+			ok(BatchExportBackfill, {
+				id: `cancel${Id}Backfill`,
+				summary: "Cancel a backfill",
+				description: "Cancels its runs that haven't ended. What they wrote stays.",
+			}),
+			async (c) =>
+				c.json(await backfills.cancel(c.var.tenant, c.req.param("id"), c.req.param("backfill_id"))),
+		);
+
+/** The exports of all projects of an organization. */
+export const ofOrganization = () =>
+	routes({
+		Id: "BatchExport",
+		section: "Batch exports",
+		listed: "Lists the exports of all projects that you can see, newest first.",
+		added:
+			"Creates an export in the oldest project that you can see. The first window is the one in progress.",
+	});
+
+export const ofProject = () =>
+	routes({
+		Id: "ProjectBatchExport",
+		section: "Batch exports of a project",
+		listed: "Lists the exports of the project, newest first.",
+		added: "Creates an export in the project. The first window is the one in progress.",
+	});

@@ -11,6 +11,7 @@ import {
 	boolean,
 	choice,
 	choices,
+	explain,
 	moment,
 	multilineText,
 	name,
@@ -24,56 +25,129 @@ import { parseConfig, TYPES } from "../destinations/config.ts";
 import { shown } from "../destinations/secrets.ts";
 import { parse } from "../query/query.ts";
 
+const STATUS_TEXTS = {
+	Starting: "waits to start, or has been in progress for less than ten seconds.",
+	Running: "is in progress.",
+	Completed: "has written all rows, or there were none.",
+	Failed: "failed, and you have to fix something; `latest_error` says what.",
+	FailedRetryable: "gave up after several attempts.",
+	Cancelled: "was cancelled.",
+};
+
+const SELECTION_TEXTS = {
+	arrival: "what arrived in the window.",
+	event: "what happened in the window; persons: who was created.",
+};
+
+const LEVEL_TEXTS = {
+	DEBUG: "details.",
+	INFO: "what happened.",
+	WARNING: "what may need your attention.",
+	ERROR: "what failed.",
+};
+
+const INTERVAL_TEXTS = {
+	hour: "from one full hour to the next.",
+	day: "from midnight to midnight.",
+	week: "from Monday to Monday.",
+	"every 5 minutes": "twelve windows an hour.",
+	"every 15 minutes": "four windows an hour.",
+};
+
+const MODEL_TEXTS = {
+	events: "what happened.",
+	persons: "who it happened to, with their properties.",
+};
+
 /** A run of an export (docs/exports.md#runs). */
 export const BatchExportRun = z
 	.object({
-		id: z.guid(),
-		status: z.enum(RUN_STATUSES),
-		records_completed: z.int(),
-		records_total_count: z.int().nullable(),
-		latest_error: z.string().nullable(),
-		data_interval_start: timestamp(),
-		data_interval_end: timestamp(),
-		cursor: z.string().nullable(),
-		created_at: timestamp(),
-		finished_at: timestamp().nullable(),
-		last_updated_at: timestamp(),
-		batch_export: z.guid(),
+		id: z.guid().describe("Identifies the run."),
+		status: explain(z.enum(RUN_STATUSES), "The status of the run.", STATUS_TEXTS),
+		records_completed: z.int().describe("How many rows have been exported."),
+		records_total_count: z
+			.int()
+			.nullable()
+			.describe("How many rows the window has; null before they are counted."),
+		latest_error: z
+			.string()
+			.nullable()
+			.describe(
+				"Why the run or its latest attempt failed; `Cancelled` if it was cancelled; null if neither happened.",
+			),
+		data_interval_start: timestamp().describe("The start of the window, which is part of it."),
+		data_interval_end: timestamp().describe("The end of the window, which isn't part of it."),
+		cursor: z
+			.string()
+			.nullable()
+			.describe("Where a retry would continue, in an internal format; null at the start."),
+		created_at: timestamp().describe("When the run was scheduled."),
+		finished_at: timestamp().nullable().describe("When the run ended; null if it hasn't."),
+		last_updated_at: timestamp().describe("When the run last made progress."),
+		batch_export: z.guid().describe("The id of the export."),
 		// Not part of the interface (docs/internals/choices.md).
-		backfill_id: z.guid().nullable(),
-		by: z.enum(SELECTIONS),
-		attempt: z.int(),
+		backfill_id: z
+			.guid()
+			.nullable()
+			.describe("The id of the backfill that the run belongs to; null for a scheduled run."),
+		by: explain(z.enum(SELECTIONS), "What the run selects.", SELECTION_TEXTS),
+		attempt: z
+			.int()
+			.describe(
+				"How often the run was started: 0 before its first start, more than 1 after a retry or a crash.",
+			),
 	})
 	.meta({ id: "BatchExportRun" });
 
 /** An export (docs/exports.md). */
 export const BatchExport = z
 	.object({
-		id: z.guid(),
-		team_id: z.int(),
-		name: z.string(),
-		model: z.enum(MODELS),
-		destination: z.object({
-			type: documentAs(z.string(), z.enum(TYPES)),
-			config: z.record(z.string(), z.unknown()),
-		}),
-		interval: z.enum(INTERVALS),
-		paused: z.boolean(),
-		created_at: timestamp(),
-		last_updated_at: timestamp(),
-		last_paused_at: timestamp().nullable(),
-		start_at: timestamp().nullable(),
-		end_at: timestamp().nullable(),
-		latest_runs: z.array(BatchExportRun),
-		xql_query: z.string().nullable(),
+		id: z.guid().describe("Identifies the export."),
+		team_id: z.int().describe("The id of the project whose rows are exported."),
+		name: z.string().describe("The export's name."),
+		model: explain(z.enum(MODELS), "What is exported.", MODEL_TEXTS),
+		destination: z
+			.object({
+				type: documentAs(z.string(), z.enum(TYPES)).describe("The kind of destination."),
+				config: z
+					.record(z.string(), z.unknown())
+					.describe("The destination's settings without its secrets."),
+			})
+			.describe("Where the rows go."),
+		interval: explain(z.enum(INTERVALS), "The length of the windows, in UTC.", INTERVAL_TEXTS),
+		paused: z.boolean().describe("Whether scheduled runs are paused."),
+		created_at: timestamp().describe("When the export was created."),
+		last_updated_at: timestamp().describe("When the export was last changed."),
+		last_paused_at: timestamp()
+			.nullable()
+			.describe("When the export was last paused; null if never."),
+		start_at: timestamp()
+			.nullable()
+			.describe("No window begins before this time; null for no limit."),
+		end_at: timestamp().nullable().describe("No window ends after this time; null for no limit."),
+		latest_runs: z.array(BatchExportRun).describe("The ten newest runs."),
+		xql_query: z
+			.string()
+			.nullable()
+			.describe("The normalized query; null if all columns are exported."),
 		schema: z
 			.object({
-				fields: z.array(z.object({ expression: z.string(), alias: z.string() })),
-				where: z.string().optional(),
-				values: z.record(z.string(), z.union([z.string(), z.number(), z.boolean()])),
-				xql_query: z.string(),
+				fields: z
+					.array(
+						z.object({
+							expression: z.string().describe("How the column is computed."),
+							alias: z.string().describe("The column's name."),
+						}),
+					)
+					.describe("The columns."),
+				where: z.string().optional().describe("The condition; missing if there is none."),
+				values: z
+					.record(z.string(), z.union([z.string(), z.number(), z.boolean()]))
+					.describe("The values of the placeholders in expressions."),
+				xql_query: z.string().describe("The normalized query."),
 			})
-			.nullable(),
+			.nullable()
+			.describe("The parsed query; null without one."),
 	})
 	.meta({ id: "BatchExport" });
 
@@ -89,32 +163,59 @@ export const toBatchExport = ({
 }): z.infer<typeof BatchExport> => ({ ...row, destination: shown(row.destination) });
 
 const fields = z.object({
-	name: name(400),
-	model: choice(MODELS).optional(),
+	name: name(400).describe("The export's name."),
+	model: explain(
+		choice(MODELS).optional(),
+		"What is exported; `events` by default. `HTTP` destinations only accept events.",
+		MODEL_TEXTS,
+	),
 	destination: z.object({
 		type: z.string().trim(),
 		config: z.record(z.string(), z.unknown()).optional(),
 	}),
-	interval: choice(INTERVALS),
-	paused: boolean().optional(),
-	last_paused_at: moment().nullable().optional(),
-	start_at: moment().nullable().optional(),
-	end_at: moment().nullable().optional(),
-	xql_query: multilineText().check(checkedBy(parse)).nullable().optional(),
+	interval: explain(choice(INTERVALS), "The length of the windows, in UTC.", INTERVAL_TEXTS),
+	paused: boolean().optional().describe("Whether scheduled runs are paused; false by default."),
+	last_paused_at: moment()
+		.nullable()
+		.optional()
+		.describe("When the export was last paused. A backfill with `unpause` starts there."),
+	start_at: moment()
+		.nullable()
+		.optional()
+		.describe("No window begins before this time; null for no limit."),
+	end_at: moment()
+		.nullable()
+		.optional()
+		.describe("No window ends after this time; null for no limit."),
+	xql_query: multilineText()
+		.check(checkedBy(parse))
+		.nullable()
+		.optional()
+		.describe(
+			"A query that selects and computes the columns of events: `SELECT … FROM events WHERE …`. Null exports all columns.",
+		),
 });
 
 export const create = fields.extend({
-	destination: fields.shape.destination.check(
-		checkedBy(({ type, config }) => parseConfig(type, config ?? {})),
-	),
+	destination: fields.shape.destination
+		.check(checkedBy(({ type, config }) => parseConfig(type, config ?? {})))
+		.describe("Where the rows go."),
 });
 
 /** The config is checked after it is merged with the stored one. */
-export const update = fields.extend({ destination: fields.shape.destination.partial() }).partial();
+export const update = fields
+	.extend({ destination: fields.shape.destination.partial().describe("Where the rows go.") })
+	.partial();
 
 export const test = create.pick({ destination: true, model: true, xql_query: true });
 
-export const unpause = update.extend({ backfill: boolean().optional() });
+export const unpause = update.extend({
+	backfill: boolean()
+		.optional()
+		.describe(
+			"Whether to also export what arrived during the pause, whenever it happened; false by default.",
+		),
+});
 
 const NAIVE_TIME = /^\d{4}-\d\d-\d\d([T ][\d:.]*)?$/i;
 
@@ -129,92 +230,157 @@ const instant = () =>
 		.pipe(moment());
 
 export const backfill = update.extend({
-	start_at: instant().nullish(),
-	end_at: instant().nullish(),
-	by: choice(SELECTIONS).optional(),
+	start_at: instant()
+		.nullish()
+		.describe(
+			"The start of the range, with an offset from UTC. By default one interval before its end.",
+		),
+	end_at: instant()
+		.nullish()
+		.describe(
+			"The end of the range, with an offset from UTC and not in the future. By default the end of the last complete interval.",
+		),
+	by: explain(choice(SELECTIONS).optional(), "What to select; `event` by default.", {
+		arrival:
+			"what arrived in the range, whenever it happened, like scheduled runs. Windows that have such a run already are left out.",
+		event: "what happened in the range; persons: who was created.",
+	}),
 });
 
 export const BackfilledExport = BatchExport.extend({
-	backfill_id: z.guid(),
+	backfill_id: z.guid().describe("The id of the backfill that was started."),
 }).meta({ id: "BackfilledBatchExport" });
 
 export const UnpausedExport = BatchExport.extend({
-	backfill_id: z.guid().optional(),
+	backfill_id: z
+		.guid()
+		.optional()
+		.describe("The id of the backfill that was started; missing if none was."),
 }).meta({ id: "UnpausedBatchExport" });
 
 export const BatchExportBackfill = z
 	.object({
-		id: z.guid(),
-		batch_export: z.guid(),
-		start_at: timestamp(),
-		end_at: timestamp(),
-		by: z.enum(SELECTIONS),
-		status: z.enum(BACKFILL_STATUSES),
-		total_runs: z.int(),
-		finished_runs: z.int(),
-		failed_runs: z.int(),
-		created_at: timestamp(),
-		finished_at: timestamp().nullable(),
-		last_updated_at: timestamp(),
+		id: z.guid().describe("Identifies the backfill."),
+		batch_export: z.guid().describe("The id of the export."),
+		start_at: timestamp().describe("Where the range begins."),
+		end_at: timestamp().describe("Where the range ends."),
+		by: explain(z.enum(SELECTIONS), "What the backfill selects.", SELECTION_TEXTS),
+		status: explain(z.enum(BACKFILL_STATUSES), "The status of the backfill.", {
+			Running: "has runs that haven't ended.",
+			Completed: "all runs have ended; some may have failed.",
+			Cancelled: "was cancelled.",
+		}),
+		total_runs: z
+			.int()
+			.describe(
+				"How many windows are in the range. By arrival, windows that had a run are subtracted at the end.",
+			),
+		finished_runs: z.int().describe("How many runs have ended."),
+		failed_runs: z.int().describe("How many of the runs that ended have failed."),
+		created_at: timestamp().describe("When the backfill was started."),
+		finished_at: timestamp()
+			.nullable()
+			.describe("When its last run ended; null while it is running."),
+		last_updated_at: timestamp().describe("When the backfill last made progress."),
 	})
 	.meta({ id: "BatchExportBackfill" });
 
 /** What old runs have delivered or missed (docs/exports.md#old-runs). */
 export const BatchExportRange = z
 	.object({
-		start_at: timestamp(),
-		end_at: timestamp(),
-		by: z.enum(SELECTIONS),
-		latest_error: z.string().nullable(),
-		runs: z.int(),
-		rows: z.int(),
-		bytes: z.int(),
+		start_at: timestamp().describe("The start of the range, which is part of it."),
+		end_at: timestamp().describe("The end of the range, which isn't part of it."),
+		by: explain(z.enum(SELECTIONS), "What the runs selected.", SELECTION_TEXTS),
+		latest_error: z
+			.string()
+			.nullable()
+			.describe(
+				"null: the range was delivered. Otherwise it wasn't, and this is the error of the latest of its runs.",
+			),
+		runs: z.int().describe("How many completed runs delivered it; 0 if it wasn't delivered."),
+		rows: z.int().describe("How many rows these runs wrote."),
+		bytes: z.int().describe("The size of these rows as text, before formatting and compression."),
 	})
 	.meta({ id: "BatchExportRange" });
 
 export const BatchExportLogEntry = z
 	.object({
-		id: z.guid(),
-		timestamp: timestamp(),
-		level: z.enum(LEVELS),
-		message: z.string(),
-		run_id: z.guid().nullable(),
+		id: z.guid().describe("Identifies the entry."),
+		timestamp: timestamp().describe("When it was written."),
+		level: explain(z.enum(LEVELS), "How serious it is.", LEVEL_TEXTS),
+		message: z.string().describe("What happened, as text for people."),
+		run_id: z
+			.guid()
+			.nullable()
+			.describe("The id of the run that it is about; null if it is about the export."),
 	})
 	.meta({ id: "BatchExportLogEntry" });
 
 /** Totals of the runs that ended on a day (UTC). Not part of the interface. */
 export const BatchExportDay = z
 	.object({
-		day: z.iso.date(),
-		runs: z.int(),
-		rows: z.int(),
-		bytes: z.int(),
-		failures: z.int(),
-		seconds: z.number(),
+		day: z.iso.date().describe("The day, in UTC."),
+		runs: z.int().describe("How many runs completed."),
+		rows: z.int().describe("How many rows these runs wrote."),
+		bytes: z.int().describe("The size of these rows as text, before formatting and compression."),
+		failures: z.int().describe("How many runs failed."),
+		seconds: z.number().describe("How long all these runs took together."),
 	})
 	.meta({ id: "BatchExportDay" });
 
 export const logFilters = z.object({
-	after: queryMoment().optional(),
-	before: queryMoment().optional(),
-	search: rawText(200).optional(),
-	level: choices(LEVELS).optional(),
+	after: queryMoment().optional().describe("Only entries that were written after this time."),
+	before: queryMoment().optional().describe("Only entries that were written before this time."),
+	search: rawText(200)
+		.optional()
+		.describe(
+			"Only entries whose message contains this text, in any case. At most 200 characters.",
+		),
+	level: choices(LEVELS)
+		.optional()
+		.describe("Only entries of this level, in any case. Can be repeated."),
 });
 
 export const runFilters = z.object({
-	status: choices(RUN_STATUSES).optional(),
-	kind: z.enum(["scheduled", "backfill"]).optional(),
-	after: queryMoment().optional(),
-	before: queryMoment().optional(),
-	starts_before: queryMoment().optional(),
+	status: choices(RUN_STATUSES)
+		.optional()
+		.describe("Only runs with this status, in any case. Can be repeated."),
+	kind: z
+		.enum(["scheduled", "backfill"])
+		.optional()
+		.describe("Only runs of the schedule, or only those of backfills."),
+	after: queryMoment()
+		.optional()
+		.describe("Only runs whose window ends after this time, such as `-2d`."),
+	before: queryMoment()
+		.optional()
+		.describe("Only runs whose window ends before this time, such as `-24h`."),
+	starts_before: queryMoment()
+		.optional()
+		.describe(
+			"Only runs whose window begins before this time. Together with `after`: the runs whose windows overlap a range. Windows of a backfill that isn't aligned to the interval are found only if they end by this time, and so are those that begin with a change of the interval.",
+		),
 });
 
-export const rangeFilters = runFilters.pick({ after: true, starts_before: true });
+export const rangeFilters = z.object({
+	after: queryMoment().optional().describe("Only ranges that end after this time."),
+	starts_before: queryMoment()
+		.optional()
+		.describe(
+			"Only ranges that begin before this time. Together with `after`: the ranges that overlap a range.",
+		),
+});
 
 export const backfillFilters = z.object({
-	status: choices(BACKFILL_STATUSES).optional(),
-	after: queryMoment().optional(),
-	before: queryMoment().optional(),
+	status: choices(BACKFILL_STATUSES)
+		.optional()
+		.describe("Only backfills with this status, in any case. Can be repeated."),
+	after: queryMoment().optional().describe("Only backfills whose range ends after this time."),
+	before: queryMoment().optional().describe("Only backfills whose range ends before this time."),
 });
 
-export const retry = z.object({ from: choice(["start"]).optional() });
+export const retry = z.object({
+	from: choice(["start"])
+		.optional()
+		.describe("`start` starts over, even if the run could continue."),
+});

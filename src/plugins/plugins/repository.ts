@@ -3,17 +3,29 @@ import { invalid } from "../../http/errors.ts";
 import { sendRequest } from "../../outbound/fetch.ts";
 
 const Listed = z.object({
-	name: z.string(),
-	url: z.string(),
-	description: z.string(),
-	verified: z.boolean(),
-	maintainer: z.string(),
-	type: z.string(),
-	icon: z.string().nullable().default(null),
+	name: z
+		.string()
+		.describe(
+			"The plugin's name in the repository, which may differ from the one in its `plugin.json`.",
+		),
+	url: z.string().describe("The URL to install the plugin from: the `url` of a new plugin."),
+	description: z.string().describe("What the plugin does."),
+	verified: z.boolean().describe("Whether the repository marks the plugin as verified."),
+	maintainer: z.string().describe("Who publishes the plugin."),
+	type: z
+		.string()
+		.describe(
+			"The kind of plugin, as named by the repository, such as `data_in`, `data_out`, `data_enrichment` or `other`.",
+		),
+	icon: z.string().nullable().default(null).describe("The icon; null for none."),
 });
 
 /** An entry of the list of plugins to install (docs/plugins.md#installing-from-a-url). */
-export const RepositoryEntry = Listed.extend({ installed: z.boolean() }).meta({
+export const RepositoryEntry = Listed.extend({
+	installed: z
+		.boolean()
+		.describe("Whether your organization has installed the plugin from this `url`."),
+}).meta({
 	id: "RepositoryEntry",
 });
 
