@@ -57,7 +57,9 @@ const trustedIssuers = () => import("./oauth/issuers/routes.ts");
 /** The families: path, object of the scopes, and routes. A path comes before those below it. */
 export const families = [
 	organizations("", "organization", () => import("./organizations/organizations/routes.ts")),
-	organization("/batch_exports", "batch_export", async () => (await batchExports()).ofOrganization()),
+	organization("/batch_exports", "batch_export", async () =>
+		(await batchExports()).ofOrganization(),
+	),
 	organization("/domains", "organization", () => import("./organizations/domains/routes.ts")),
 	organization("/domains/:domain_id/sign_in_test", "organization", signInTest),
 	organization("/domains/:domain_id/scim", "organization", scim),

@@ -2,7 +2,6 @@
 
 import "../../src/activity/audit_streams/openapi.ts";
 import "../../src/exports/batch_exports/openapi.ts";
-
 import type { OpenApi, Tag } from "../../src/http/openapi.ts";
 import oauthClients from "../../src/oauth/apps/openapi.ts";
 import * as grants from "../../src/oauth/consents/openapi.ts";
@@ -26,7 +25,6 @@ import sso from "../../src/sign_in/oidc/openapi.ts";
 import passkeys from "../../src/sign_in/passkey/openapi.ts";
 import saml from "../../src/sign_in/saml/openapi.ts";
 import twoFactor from "../../src/sign_in/totp/openapi.ts";
-import signInTest from "../../src/sign_in/trial/openapi.ts";
 import type { Listed, RoutesOf } from "./app_type.ts";
 
 /** Those of families whose routes don't have them themselves. */
@@ -35,7 +33,6 @@ type Texts = { [Each in Listed as Each["path"]]?: OpenApi<RoutesOf<Each>> };
 const known: Texts = {
 	"/api/organizations": organizations,
 	"/api/organizations/:organization_id/domains": domains,
-	"/api/organizations/:organization_id/domains/:domain_id/sign_in_test": signInTest,
 	"/api/organizations/:organization_id/domains/:domain_id/scim": scim,
 	"/api/organizations/:organization_id/invites": invites,
 	"/api/organizations/:organization_id/members": members,

@@ -54,7 +54,7 @@ const textOf = (field: z.core.$ZodType): string | undefined =>
 function describeFields(shape: z.core.$ZodType, schema: z.core.JSONSchema.BaseSchema) {
 	if (!(shape instanceof z.ZodObject)) return;
 	for (const [name, property] of Object.entries(schema.properties ?? {})) {
-		const description = descriptionOfField(name, shape) ?? textOf(shape.shape[name]);
+		const description = textOf(shape.shape[name]) ?? descriptionOfField(name, shape);
 		if (!description || typeof property !== "object" || !schema.properties) continue;
 		// A component is one object, wherever it is referenced. Other properties aren't complete yet.
 		if (property.$ref) schema.properties[name] = { ...property, description };
