@@ -8,7 +8,6 @@ import * as history from "./history.ts";
 import * as logs from "./logs.ts";
 import * as pauses from "./pauses.ts";
 import * as batchExports from "./queries.ts";
-
 import * as runs from "./runs.ts";
 import {
 	BackfilledExport,
