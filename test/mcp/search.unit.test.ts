@@ -64,6 +64,81 @@ audit log → listActivity
 stream the audit log to a bucket → createAuditStream
 history of a project → listProjectActivity
 email me when an export fails → updateNotifications
+kick someone out → removeMember
+offboard user → removeMember
+add teammate → createInvite
+fill a gap → backfillBatchExport
+remove an employee who left → removeMember
+bring a new colleague on board → createInvite
+give someone admin rights → updateMember
+demote an owner → updateMember
+who is an admin → listMembers
+who has access to this project → listProjectMembers
+make a project private → updateProject|createProject
+delete a workspace → deleteOrganization
+create a team → createOrganization
+new project → createProject
+delete a project → deleteProject
+my profile → getUser
+change my name → updateUser
+log out everywhere → endOtherSessions
+sign out a device → endSession
+which devices am I logged in on → listSessions
+which apps can access my account → listOauthGrants
+revoke access of an app → revokeOauthGrant
+unlink google → deleteIdentity
+register an oauth app → createOauthClient
+trust github actions → createTrustedIssuer
+provision users from okta → createScimToken|listScimTokens
+scim groups → listScimGroups
+disconnect okta → deleteScimToken
+connect okta → updateDomain
+add our domain → createDomain
+lost my phone → replaceTwoFactorCodes|disableTwoFactor
+add a security key → beginPasskey|createPasskey
+remove a passkey → removePasskey
+missing rows → backfillBatchExport
+send data to bigquery → createBatchExport
+copy events to postgres → createBatchExport
+export every hour → updateBatchExport|createBatchExport
+export logs → listBatchExportLogs|listBatchExportRunLogs
+delete an export → deleteBatchExport
+try the destination before saving → testNewBatchExport
+send an event → ingestEvents
+import events → ingestEvents
+notify slack → createWebhook
+get notified about changes → createWebhook|updateNotifications
+webhook signing secret → rollWebhook|createWebhook
+siem → createAuditStream
+splunk → createAuditStream
+who changed what → listActivity
+what happened yesterday → listActivity|listFeedEvents
+follow events as they happen → listFeedEvents
+plugin from npm → createDestination|createFrontendApp|createImportApp
+configure a plugin → createPluginConfig|updatePluginConfig
+run a plugin job now → startPluginConfigJob
+plugin settings → updatePluginConfig|createPluginConfig
+read plugin source → getDestinationSource|getFrontendAppSource|getImportAppSource
+key usage → listPersonalApiKeyUsage
+shorten sessions → updateOrganization
+log people out after inactivity → updateOrganization
+block an app → updateOrganization
+fire someone → removeMember
+deactivate a user → removeMember
+transfer ownership → updateMember
+bulk invite → createInvites
+who was invited → listInvites
+rerun failed exports → retryBatchExportRun|listBatchExportRuns
+export stuck → listBatchExportRuns|cancelBatchExportRun
+export as parquet → createBatchExport|listBatchExports
+webhook failing → listWebhookDeliveries
+api key leaked → revokePersonalApiKey
+which keys expire soon → listPersonalApiKeys
+ip allowlist → updatePersonalApiKey
+saml certificate → updateDomain
+test single sign-on → createSignInTest
+download audit trail → listActivity
+leave company → removeMember
 `;
 
 const rows = QUESTIONS.trim()

@@ -1,23 +1,7 @@
+import MiniSearch, { type SearchOptions } from "minisearch";
 import type { Caller } from "./caller.ts";
 import { type Operation, operationsOf } from "./operations.ts";
 import { FILLERS, SYNONYMS } from "./synonyms.ts";
-
-/** How much a word of an operation counts, by where it is. */
-const inTexts = (operation: Operation): [text: string, weight: number][] => [
-	[operation.operationId, 3],
-	[operation.summary, 3],
-	[operation.fields.join(" "), 2],
-	[operation.tag, 1],
-	[operation.path, 1],
-	[operation.description, 0.5],
-];
-
-/** How much a word counts that only starts with a word of the search, or the reverse. */
-const PREFIX_WEIGHT = 0.5;
-const MIN_PREFIX = 4;
-
-/** The weight of a word with which it counts half as much as one with the largest weight. */
-const HALF_WEIGHT = 4;
 
 /** Returns what the forms of a word have in common: `invit` for invites, invited and inviting. */
 const stem = (word: string) =>
@@ -43,103 +27,64 @@ const stemsOf = (text: string) =>
 		.filter((word) => !fillers.has(word))
 		.map(stem);
 
-const synonyms = SYNONYMS.map(([said, meant]) => ({ said: stemsOf(said), meant: stemsOf(meant) }));
+/** The words that people use, by the word of an operation that they mean. */
+const saidFor = Map.groupBy(
+	SYNONYMS.flatMap(([said, meant]) =>
+		stemsOf(meant).flatMap((meant) => stemsOf(said).map((said) => ({ said, meant }))),
+	),
+	({ meant }) => meant,
+);
 
-/** Returns the letters of a word, and its pairs of letters. */
-const partsOf = (word: string) =>
-	Array.from(word, (letter, i) => [letter, word.slice(i, i + 2)]).flat();
+/** The fields of an operation whose words count with their synonyms. */
+const WITH_SYNONYMS = ["operationId", "summary", "names"];
 
-/** Returns how similar two words are, from 0 to 1: by the parts that they share (Dice). */
-function similarity(one: string, other: string) {
-	const [parts, others] = [partsOf(one), partsOf(other)];
-	const common = parts.filter((part) => others.includes(part));
-	return (2 * common.length) / (parts.length + others.length);
-}
-
-/** The similarity of a misspelled word to the word that was meant. */
-const MIN_SIMILARITY = 0.6;
-
-/** Words with weights. */
-type Weights = Map<string, number>;
-
-const raise = (weights: Weights, word: string, weight: number) =>
-	weights.set(word, Math.max(weights.get(word) ?? 0, weight));
+/** Shorter words aren't taken for the beginning of others. */
+const MIN_PREFIX = 4;
 
 /** Finds operations by words, as people say them (docs/mcp.md#tools). Words may be missing. */
 class Search {
-	readonly #entries: { operation: Operation; words: Weights }[];
-	/** How much each known word says: the fewer operations have it, the more. */
-	readonly #information: Weights;
+	readonly #operations: Map<string, Operation>;
+	readonly #index = new MiniSearch<Operation & { names: string }>({
+		idField: "operationId",
+		fields: ["operationId", "summary", "names", "tag", "path", "description"],
+		tokenize: stemsOf,
+		processTerm: (word, field = "") => [
+			word,
+			...(WITH_SYNONYMS.includes(field) ? (saidFor.get(word) ?? []) : []).map(({ said }) => said),
+		],
+		searchOptions: {
+			processTerm: (word) => word,
+			boost: { operationId: 2, summary: 2, names: 2, description: 0.3 },
+			// Whoever doesn't know where to look begins with a list.
+			boostDocument: (operationId) => (String(operationId).startsWith("list") ? 1.1 : 1),
+			prefix: (word) => word.length >= MIN_PREFIX,
+			weights: { prefix: 0.2, fuzzy: 0.45 },
+		},
+	});
 
 	constructor(operations: Operation[]) {
-		this.#entries = operations.map((operation) => {
-			const words: Weights = new Map();
-			for (const [text, weight] of inTexts(operation))
-				for (const word of new Set(stemsOf(text))) words.set(word, (words.get(word) ?? 0) + weight);
-			return { operation, words };
-		});
-		const having = Map.groupBy(
-			this.#entries.flatMap(({ words }) => [...words.keys()]),
-			(word) => word,
-		);
-		this.#information = new Map(
-			having
-				.entries()
-				.map(([word, { length }]) => [word, Math.log(1 + operations.length / length)]),
+		this.#operations = new Map(operations.map((operation) => [operation.operationId, operation]));
+		this.#index.addAll(
+			operations.map((operation) => ({
+				...operation,
+				names: [...operation.fields, ...operation.query].join(" "),
+			})),
 		);
 	}
 
 	/** Returns the operations that have words of a text or their synonyms, best first. */
 	find(text: string): Operation[] {
-		return this.#rank(stemsOf(text));
+		return this.#search(text);
 	}
 
-	/** Does the same for the known words that are spelled most like those of the text. */
+	/** Does the same for words that are spelled almost like those of the text. */
 	guess(text: string): Operation[] {
-		const known = [...this.#information.keys()];
-		return this.#rank(
-			stemsOf(text).flatMap((word) => {
-				const similarities = known.map((other) => similarity(word, other));
-				const highest = Math.max(...similarities);
-				return highest < MIN_SIMILARITY ? [] : known.filter((_, i) => similarities[i] === highest);
-			}),
-		);
+		return this.#search(text, { fuzzy: 0.35 });
 	}
 
-	#rank(words: string[]) {
-		const wanted = this.#expand(words);
-		return this.#entries
-			.map(({ operation, words }) => ({ operation, score: this.#score(wanted, words) }))
-			.filter(({ score }) => score > 0)
-			.sort((a, b) => b.score - a.score)
-			.map(({ operation }) => operation);
-	}
-
-	/** Adds synonyms and words with the same beginning. */
-	#expand(words: string[]) {
-		const wanted: Weights = new Map();
-		for (const word of words) {
-			raise(wanted, word, 1);
-			const meant = synonyms.flatMap(({ said, meant }) => (said.includes(word) ? meant : []));
-			for (const other of meant) raise(wanted, other, 1 / Math.sqrt(meant.length));
-			for (const other of this.#information.keys()) {
-				const [short = "", long = ""] = word.length < other.length ? [word, other] : [other, word];
-				if (short.length >= MIN_PREFIX && long.startsWith(short))
-					raise(wanted, other, PREFIX_WEIGHT);
-			}
-		}
-		return wanted;
-	}
-
-	/** A sum over the words, as in BM25. */
-	#score(wanted: Weights, words: Weights) {
-		let score = 0;
-		for (const [word, share] of wanted) {
-			const weight = words.get(word) ?? 0;
-			const information = this.#information.get(word) ?? 0;
-			score += (share * information * weight) / (weight + HALF_WEIGHT);
-		}
-		return score;
+	#search(text: string, options?: SearchOptions) {
+		const results = this.#index.search(text, options);
+		return results.flatMap(({ id }) => this.#operations.get(id) ?? []);
 	}
 }
 
