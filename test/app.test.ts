@@ -2,34 +2,33 @@ import { createExecutionContext } from "cloudflare:test";
 import { env, exports } from "cloudflare:workers";
 import { inspectRoutes } from "hono/dev";
 import { expect, test, vi } from "vitest";
+import contract from "../docs/contract.txt?raw";
+import { scopeFor } from "../src/access/scopes.ts";
 import { app, families, publicRoutes } from "../src/app.ts";
 import { indent } from "../src/http/json.ts";
 import { router } from "../src/http/router.ts";
-import { loadRoutes } from "../src/mount.ts";
-import { operations } from "./support/contract.ts";
-import { routes } from "./support/routes.ts";
+import { loadRoutes, type Row } from "../src/mount.ts";
 import { eventually } from "./support/time.ts";
 import { call, withBatch, world } from "./support/world.ts";
 
 const sorted = (lines: Iterable<string>) => [...new Set(lines)].sort();
 
-const line = ({ method, path }: { method: string; path: string }) =>
-	`${method} ${path.replace(/\{[^}]*\}|\/$/g, "") || "/"}`;
-
-test("the application has exactly the listed routes", async () => {
-	const all = router();
-	for (const row of [...families, ...publicRoutes]) all.route(row.path, await loadRoutes(row));
-	const served = inspectRoutes(all).filter(({ method }) => method !== "ALL");
-	expect(sorted(served.map(line))).toEqual(sorted(routes.map(line)));
-});
-
-test("the OpenAPI document has the same routes with the same scopes", () => {
-	const documented = operations.map(
-		({ method, path, scopes }) =>
-			`${line({ method, path: path.replace(/\{(\w+)\}/g, ":$1") })} ${scopes}`,
+test("the application has exactly the routes of the contract, with these scopes", async () => {
+	const lines = contract.matchAll(/^([A-Z]+ \S+) \w+ \d{3}\b.*?(?: scope=(\S+))?$/gm);
+	const rows: Row[] = [...families, ...publicRoutes];
+	const served = await Promise.all(
+		rows.map(async (row) =>
+			inspectRoutes(router().route(row.path, await loadRoutes(row)))
+				.filter(({ method }) => method !== "ALL")
+				.map(({ method, path }) => {
+					const below = path.replace(/\{[^}]*\}/g, "").replace(/(.)\/$/, "$1");
+					const scope = "object" in row ? ` ${scopeFor(row.object, method)}` : "";
+					return `${method} ${below.replace(/:(\w+)/g, "{$1}")}${scope}`;
+				}),
+		),
 	);
-	expect(sorted(documented)).toEqual(
-		sorted(routes.map((route) => `${line(route)} ${route.scope ?? ""}`)),
+	expect(sorted(served.flat())).toEqual(
+		sorted(Array.from(lines, ([, title, scope]) => [title, ...(scope ? [scope] : [])].join(" "))),
 	);
 });
 
