@@ -209,7 +209,7 @@ const limits = () =>
 		],
 		[
 			"one write per second to a KV key",
-			"never: an API key's record is written only when the API key changes",
+			"never: an API key's record is written once a day, and when the API key changes",
 		],
 	]);
 

@@ -174,6 +174,8 @@ export class Tenant {
 		const [row] = results.guard;
 		if (!row?.key_id) {
 			await evict(this.env, this.key.hash);
+			// It may be an old value of a key that still exists, whose use this isn't.
+			this.#c.set("counts", undefined);
 			throw await countFailure(this.#c, badCredentials());
 		}
 		this.#caller = await authorize(this.#c, row, this.#path);

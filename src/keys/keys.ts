@@ -5,6 +5,7 @@ import { users } from "../db/schema/users.ts";
 import { connect } from "../db/session.ts";
 import type { App } from "../env.ts";
 import { toBase64url } from "../lib/base64url.ts";
+import { DAY_MS } from "../lib/durations.ts";
 import { logWarning } from "../lib/log.ts";
 import { keyCache } from "./key_cache.ts";
 import { type Key, keyRecord } from "./key_record.ts";
@@ -123,10 +124,14 @@ export async function getCached({ KEYS }: Env, hash: string): Promise<Key | unde
 /** Logs the error instead: D1 is authoritative, so the next request only needs another trip. */
 const logKvError = (error: unknown) => logWarning("KV was not written", error);
 
+/** How long KV keeps a record, in seconds. */
+const RECORD_SECONDS = DAY_MS / 1000;
+
 /** Stores a key's record in KV and in the isolate. */
 export function cache({ KEYS }: Env, hash: string, key: Key) {
 	keyCache.set(hash, key);
-	return KEYS.put(kvKey(hash), JSON.stringify(key)).catch(logKvError);
+	const options = { expirationTtl: RECORD_SECONDS };
+	return KEYS.put(kvKey(hash), JSON.stringify(key), options).catch(logKvError);
 }
 
 /** Removes a key's record from KV and from the isolate. */

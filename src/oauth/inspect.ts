@@ -23,7 +23,7 @@ export const revoke = (c: Context<App>, form: Form) =>
 		const { db } = connect(c);
 		const token = form.required("token");
 		const found = await findByToken(db, token);
-		if (!found) return endKey(c.env, db, token);
+		if (!found) return endKey(db, token);
 		// Whoever finds a token may end it. An app that names itself has to be the right one.
 		const client_id = form.optional("client_id") ?? found.grant.client_id;
 		if (client_id !== found.grant.client_id) throw ofOtherApp();

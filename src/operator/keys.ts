@@ -11,7 +11,7 @@ import { aliased } from "../db/client.ts";
 import { organizations } from "../db/schema/organizations.ts";
 import { personalApiKeys } from "../db/schema/personal_api_keys.ts";
 import { users } from "../db/schema/users.ts";
-import { evict, newKey } from "../keys/keys.ts";
+import { newKey } from "../keys/keys.ts";
 import { canWrite, keyChanged, mailChange } from "../people/users/mails.ts";
 import {
 	byOperator,
@@ -69,7 +69,7 @@ export async function create(env: Env, options: z.infer<typeof keyCreate>) {
 	return { id: row.id, label, scopes, expires_at: row.expires_at, key: value };
 }
 
-/** Revokes a key in D1, which every request checks, and removes it from KV. */
+/** Revokes a key in D1, which every request checks. */
 export const revoke = (env: Env, { id }: z.infer<typeof keyRevoke>) =>
 	retry(() => tryRevoke(env, id));
 
@@ -77,14 +77,13 @@ async function tryRevoke(env: Env, id: string) {
 	const db = drizzle(env.DB);
 	const [row] = await db
 		.select({
-			hash: personalApiKeys.hash,
 			label: personalApiKeys.label,
 			organization: organizations.id,
 		})
 		.from(personalApiKeys)
 		.leftJoin(organizations, homeOf(personalApiKeys.user_id))
 		.where(eq(personalApiKeys.id, id));
-	const { hash, label, organization } = required(row, "key with this id");
+	const { label, organization } = required(row, "key with this id");
 	const byId = eq(personalApiKeys.id, id);
 	await commit(env, db, {
 		checks: [assertExists(db, personalApiKeys, byId)],
@@ -99,6 +98,5 @@ async function tryRevoke(env: Env, id: string) {
 			}),
 		],
 	});
-	await evict(env, hash);
 	return { revoked: id, label };
 }

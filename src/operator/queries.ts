@@ -16,7 +16,7 @@ import { organizations } from "../db/schema/organizations.ts";
 import { passkeys } from "../db/schema/passkeys.ts";
 import { recoveryCodes, twoFactors } from "../db/schema/two_factor.ts";
 import { isPerson, users } from "../db/schema/users.ts";
-import { evictSessions, selectLinks, unlinking } from "../people/identities/links.ts";
+import { selectLinks, unlinking } from "../people/identities/links.ts";
 import * as sessions from "../people/personal_api_keys/sessions.ts";
 import { factorReset, identityUnlinked, mailChange, OPERATOR } from "../people/users/mails.ts";
 import { isEnabled } from "../sign_in/totp/proof.ts";
@@ -129,7 +129,6 @@ export const unlinkUser = (env: Env, { email, connection }: z.infer<typeof UserU
 				byOperator({ ...entry, organization: organizationOf(String(entry.item_id), id) }),
 			),
 		});
-		await evictSessions(env, links);
 		for (const link of links) await mailChange(env, id, identityUnlinked(link, OPERATOR), null);
 		return { unlinked: email, connections: links.map((link) => link.connection) };
 	});

@@ -1,6 +1,6 @@
 import { eq, sql } from "drizzle-orm";
 import { currentOrganization } from "../../access/visible.ts";
-import { aliased, type Database } from "../../db/client.ts";
+import type { Database } from "../../db/client.ts";
 import { personalApiKeys } from "../../db/schema/personal_api_keys.ts";
 import { entryOf } from "../consents/grants.ts";
 
@@ -11,7 +11,7 @@ import { entryOf } from "../consents/grants.ts";
 /** How many events are written when an app is deleted. Its other grants end without one. */
 const MAX_EVENTS = 1_000;
 
-const { id, user_id, label, hash, client_id, scoped_organizations } = personalApiKeys;
+const { id, user_id, label, client_id, scoped_organizations } = personalApiKeys;
 
 /** The ids of the organizations that get an event about a grant, as in `entriesOf` of grants. */
 const organizations =
@@ -23,7 +23,7 @@ const organizations =
 /** Selects the grants that end with the app. */
 export const selectEnding = (db: Database, client: string) =>
 	db
-		.select({ id, user_id, label, hash: aliased(hash, "hash"), client_id, organizations })
+		.select({ id, user_id, label, client_id, organizations })
 		.from(personalApiKeys)
 		.where(eq(client_id, client))
 		.orderBy(id)

@@ -11,7 +11,6 @@ import { countWhere } from "../../db/list.ts";
 import { oauthClients, oauthCodes } from "../../db/schema/oauth.ts";
 import { orNotFound } from "../../http/errors.ts";
 import type { Page } from "../../http/page.ts";
-import { evict } from "../../keys/keys.ts";
 import { entriesOf, selectEnding } from "./ending.ts";
 import type { create, update as Update } from "./shape.ts";
 
@@ -92,5 +91,4 @@ export async function remove(tenant: Tenant, id: string) {
 			...entriesOf(grants),
 		],
 	});
-	await Promise.all(grants.map(({ hash }) => evict(tenant.env, hash)));
 }

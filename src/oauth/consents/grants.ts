@@ -12,7 +12,7 @@ import { personalApiKeys } from "../../db/schema/personal_api_keys.ts";
 import { users } from "../../db/schema/users.ts";
 import type { App } from "../../env.ts";
 import { addressOf } from "../../keys/addresses.ts";
-import { ACCESS_TOKEN, digest, evict, isWellFormed } from "../../keys/keys.ts";
+import { ACCESS_TOKEN, digest, isWellFormed } from "../../keys/keys.ts";
 import { appReused, mailChange } from "../../people/users/mails.ts";
 import { userColumns } from "../../people/users/shape.ts";
 import type { Client } from "../clients/clients.ts";
@@ -127,12 +127,7 @@ export const entriesOf = (
  * Ends a grant: none of its tokens work from the next request on. Of several requests at the same
  * time, one writes the event; `retry` repeats the others.
  */
-export async function end(
-	c: Context<App>,
-	db: Connected,
-	grant: Named & { hash: string },
-	job: string,
-) {
+export async function end(c: Context<App>, db: Connected, grant: Named, job: string) {
 	const isThis = isGrant(eq(personalApiKeys.id, grant.id));
 	await commit(
 		c.env,
@@ -144,14 +139,13 @@ export async function end(
 		},
 		c,
 	);
-	await evict(c.env, grant.hash);
 }
 
 /** Ends a grant whose code or refresh token was used twice, and tells its person. */
 export async function endReused(
 	c: Context<App>,
 	db: Connected,
-	grant: Named & { hash: string },
+	grant: Named,
 	job: "code_reused" | "refresh_token_reused",
 ) {
 	await end(c, db, grant, job);

@@ -10,7 +10,6 @@ import { organizations } from "../../db/schema/organizations.ts";
 import { personalApiKeys } from "../../db/schema/personal_api_keys.ts";
 import { orNotFound } from "../../http/errors.ts";
 import type { Page } from "../../http/page.ts";
-import { evict } from "../../keys/keys.ts";
 import { reaches } from "../../people/personal_api_keys/reach.ts";
 import { appEnded, mailChange } from "../../people/users/mails.ts";
 import { entryOf, type Grant, isGrant, select } from "./grants.ts";
@@ -68,7 +67,6 @@ export const remove = (tenant: Tenant, id: string) =>
 				...others.map((other) => entryOf("revoked", grant, organizationId(other), trigger)),
 			],
 		});
-		await evict(env, grant.hash);
 		const change = appEnded(grant.label, name);
 		tenant.later(() => mailChange(env, grant.user_id, change, null));
 	});

@@ -9,7 +9,6 @@ import { oauthRefreshTokens } from "../../db/schema/oauth.ts";
 import { personalApiKeys } from "../../db/schema/personal_api_keys.ts";
 import { orNotFound } from "../../http/errors.ts";
 import type { Page } from "../../http/page.ts";
-import { evict } from "../../keys/keys.ts";
 import { now } from "../../lib/now.ts";
 import { entriesOf, type Grant, isGrant, select } from "./grants.ts";
 import type { OauthGrant } from "./shape.ts";
@@ -67,5 +66,4 @@ export const remove = (tenant: Tenant, uuid: string, id: string) =>
 			changes: [db.delete(personalApiKeys).where(isThis)],
 			entries: entriesOf("revoked", grant, { job: "person" }),
 		});
-		await evict(tenant.env, grant.hash);
 	});

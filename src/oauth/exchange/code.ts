@@ -12,7 +12,7 @@ import { connect } from "../../db/session.ts";
 import type { App } from "../../env.ts";
 import { orNotFound } from "../../http/errors.ts";
 import { countFailure } from "../../keys/addresses.ts";
-import { ACCESS_TOKEN, cache, digest, evict, newKey, toRecord } from "../../keys/keys.ts";
+import { ACCESS_TOKEN, cache, digest, newKey, toRecord } from "../../keys/keys.ts";
 import { toBase64url } from "../../lib/base64url.ts";
 import { now } from "../../lib/now.ts";
 import { endReused, entriesOf, type Grant, selectGrants } from "../consents/grants.ts";
@@ -140,9 +140,6 @@ async function write(
 	};
 	const { keys } = await commit(c.env, db, write, c);
 	const row = orNotFound(keys[0]);
-	await Promise.all([
-		cache(c.env, row.hash, toRecord(row)),
-		...removed.map((grant) => evict(c.env, grant.hash)),
-	]);
+	await cache(c.env, row.hash, toRecord(row));
 	return respond({ access_token: access.value, refresh_token: refresh.value }, row);
 }

@@ -11,7 +11,7 @@ import { connect } from "../../db/session.ts";
 import type { App } from "../../env.ts";
 import { orNotFound } from "../../http/errors.ts";
 import { countFailure } from "../../keys/addresses.ts";
-import { cache, evict, toRecord } from "../../keys/keys.ts";
+import { cache, toRecord } from "../../keys/keys.ts";
 import { now } from "../../lib/now.ts";
 import { endReused, type Found, findByToken, type Grant } from "../consents/grants.ts";
 import { OauthError } from "../protocol/errors.ts";
@@ -121,7 +121,7 @@ async function write(
 	grant: Grant,
 	{ token, scopes }: { token: RefreshToken; scopes: string[] },
 ) {
-	const { id, ends_at, refresh_hash, hash } = grant;
+	const { id, ends_at, refresh_hash } = grant;
 	const last_exchange = nextExchange(grant, scopes);
 	const [access, next] = await Promise.all([
 		accessToken(token, last_exchange),
@@ -147,7 +147,6 @@ async function write(
 	};
 	const { keys } = await commit(c.env, db, write, c);
 	const row = orNotFound(keys[0]);
-	if (row.hash !== hash) await evict(c.env, hash);
 	await cache(c.env, row.hash, toRecord(row));
 	return respond({ access_token: access.value, refresh_token: next.value }, row);
 }

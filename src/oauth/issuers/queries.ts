@@ -12,7 +12,6 @@ import { personalApiKeys } from "../../db/schema/personal_api_keys.ts";
 import { trustedIssuers } from "../../db/schema/trusted_issuers.ts";
 import { orNotFound } from "../../http/errors.ts";
 import type { Page } from "../../http/page.ts";
-import { evict } from "../../keys/keys.ts";
 import { checkIssuer } from "../../organizations/domains/issuer.ts";
 import {
 	assertMayGrant,
@@ -45,13 +44,6 @@ const isOwned = ({ organization }: Tenant, account: string) =>
 
 const byId = (tenant: Tenant, account: string, id: string) =>
 	and(isOwned(tenant, account), eq(trustedIssuers.id, id.toLowerCase()));
-
-/** Selects the keys that tokens were exchanged for. */
-const selectKeys = (tenant: Tenant, account: string, id: string) =>
-	tenant.db
-		.select({ hash: personalApiKeys.hash })
-		.from(personalApiKeys)
-		.where(isKeyOf(ownerOf(tenant, account).user_id, id.toLowerCase()));
 
 const endKeys = (tenant: Tenant, account: string, { id }: Row) =>
 	tenant.db.delete(personalApiKeys).where(isKeyOf(ownerOf(tenant, account).user_id, id));
@@ -124,9 +116,8 @@ export async function insert(tenant: Tenant, account: string, body: z.infer<type
 export const update = (tenant: Tenant, account: string, id: string, body: z.infer<typeof Update>) =>
 	retry(async () => {
 		const { db } = tenant;
-		const [[before], keys, , visible] = await tenant.read(
+		const [[before], , visible] = await tenant.read(
 			select(tenant).where(byId(tenant, account, id)),
-			selectKeys(tenant, account, id),
 			...restrictions(tenant, ownerOf(tenant, account), body),
 		);
 		const row = orNotFound(before);
@@ -135,7 +126,7 @@ export const update = (tenant: Tenant, account: string, id: string, body: z.infe
 		const { scopes = row.scopes, scoped_projects = row.scoped_projects } = body;
 		if (hasOtherRules) await check(tenant, body, { scopes, scoped_projects }, visible);
 		const isThis = byId(tenant, account, row.id);
-		const after = await tenant.patch(row, body, { scope: "TrustedIssuer", name }, () => ({
+		return tenant.patch(row, body, { scope: "TrustedIssuer", name }, () => ({
 			checks: [
 				assertExists(db, trustedIssuers, and(isThis, isUnchanged(trustedIssuers, row, [...RULES]))),
 			],
@@ -145,23 +136,16 @@ export const update = (tenant: Tenant, account: string, id: string, body: z.infe
 			],
 			answer: select(tenant).where(isThis),
 		}));
-		if (hasOtherRules) await Promise.all(keys.map(({ hash }) => evict(tenant.env, hash)));
-		return after;
 	});
 
 /** Deletes a trusted issuer, and ends the keys that its tokens were exchanged for. */
 export async function remove(tenant: Tenant, account: string, id: string) {
 	const { db } = tenant;
-	const [[before], keys] = await tenant.read(
-		select(tenant).where(byId(tenant, account, id)),
-		selectKeys(tenant, account, id),
-	);
-	const row = orNotFound(before);
+	const row = await find(tenant, account, id);
 	const isThis = byId(tenant, account, row.id);
 	await tenant.write({
 		checks: [assertExists(db, trustedIssuers, isThis)],
 		changes: [endKeys(tenant, account, row), db.delete(trustedIssuers).where(isThis)],
 		entries: [{ activity: "deleted", scope: "TrustedIssuer", item_id: row.id, name: row.name }],
 	});
-	await Promise.all(keys.map(({ hash }) => evict(tenant.env, hash)));
 }

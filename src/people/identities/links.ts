@@ -6,7 +6,6 @@ import { domains } from "../../db/schema/domains.ts";
 import { identities } from "../../db/schema/identities.ts";
 import { signIns } from "../../db/schema/sign_in.ts";
 import { users } from "../../db/schema/users.ts";
-import { evict } from "../../keys/keys.ts";
 import { now } from "../../lib/now.ts";
 import { domainOfSql } from "../../organizations/domains/connections.ts";
 
@@ -23,17 +22,13 @@ export const isThrough = (isDomain: SQL) => sql`exists (
 		or (instr(${identities.connection}, ':') = 0 and ${domains.verified_at} is not null
 			and ${domains.domain} = ${domainOfSql(users.email)})))`;
 
-/** Selects links, with the keys of the sessions that they started. `where` is about one user. */
+/** Selects links. `where` is about one user. */
 export const selectLinks = (db: Database, where: SQL | undefined) =>
 	db
 		.select({
 			connection: identities.connection,
 			email: identities.email,
 			created_at: identities.created_at,
-			sessions: sql<string>`(select json_group_array(k.hash) from personal_api_keys as k
-				where k.user_id = identities.user_id and k.session ->> 'connection' = identities.connection)`
-				.mapWith((json): string[] => JSON.parse(json))
-				.as("sessions"),
 		})
 		.from(identities)
 		.where(where)
@@ -75,10 +70,6 @@ export function unlinking(db: Database, where: SQL | undefined, links: Links) {
 		),
 	};
 }
-
-/** Removes the sessions of ended links from KV. */
-export const evictSessions = (env: Env, links: Links) =>
-	Promise.all(links.flatMap(({ sessions }) => sessions).map((hash) => evict(env, hash)));
 
 /** WHERE clause: the link of a user to a connection. */
 export const isLink = (user_id: number | SQL<number>, connection: string) =>

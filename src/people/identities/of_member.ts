@@ -13,7 +13,7 @@ import { isPerson, users } from "../../db/schema/users.ts";
 import { forbidden, orNotFound } from "../../http/errors.ts";
 import type { Page } from "../../http/page.ts";
 import { adminOf, identityUnlinked, mailChange } from "../users/mails.ts";
-import { evictSessions, isThrough, selectLinks, unlinking } from "./links.ts";
+import { isThrough, selectLinks, unlinking } from "./links.ts";
 import { select, toIdentity } from "./queries.ts";
 
 const idOf = ({ key }: Tenant, uuid: string): SQL<number> =>
@@ -84,7 +84,6 @@ export const remove = (tenant: Tenant, uuid: string, connection: string) =>
 			...parts,
 			checks: [...checks, assertThat(db, isStillBelow, "is_current")],
 		});
-		await evictSessions(env, links);
 		const change = identityUnlinked(link, adminOf(organization_name));
 		tenant.later(() => mailChange(env, id, change, null));
 	});

@@ -12,7 +12,7 @@ import { orNotFound } from "../../http/errors.ts";
 import type { Page } from "../../http/page.ts";
 import { methodOf } from "../../organizations/domains/connections.ts";
 import { identityRemoved, tellCaller } from "../users/mails.ts";
-import { evictSessions, isLink, selectLinks, unlinking } from "./links.ts";
+import { isLink, selectLinks, unlinking } from "./links.ts";
 import type { Identity } from "./shape.ts";
 
 export const select = ({ db }: Tenant) =>
@@ -55,13 +55,12 @@ export const list = (tenant: Tenant, uuid: string, page: Page) =>
 /** Removes the link, which ends the sessions that were started through it. */
 export const remove = (tenant: Tenant, uuid: string, connection: string) =>
 	retry(async () => {
-		const { db, env, key } = tenant;
+		const { db, key } = tenant;
 		const where = isLink(key.user_id, connection);
 		const [links, [user]] = await tenant.read(selectLinks(db, where), selectCaller(tenant, uuid));
 		const link = orNotFound(user && links[0]);
 		const { entries, ...parts } = unlinking(db, where, links);
 		const organization = currentOrganization(key.user_id);
 		await tenant.write({ ...parts, entries: entries.map((each) => ({ ...each, organization })) });
-		await evictSessions(env, links);
 		tellCaller(tenant, identityRemoved(link));
 	});

@@ -11,7 +11,7 @@ import { organizations } from "../../db/schema/organizations.ts";
 import { isPerson, users } from "../../db/schema/users.ts";
 import { forbidden, invalid, orNotFound } from "../../http/errors.ts";
 import { now } from "../../lib/now.ts";
-import { evictSessions, selectLinks, unlinking } from "../identities/links.ts";
+import { selectLinks, unlinking } from "../identities/links.ts";
 import { isHere } from "../identities/of_member.ts";
 import { adminOf, identityUnlinked, mailChange } from "../users/mails.ts";
 import { userColumns } from "../users/shape.ts";
@@ -122,7 +122,6 @@ export const remove = (tenant: Tenant, uuid: string) =>
 				...ended.entries,
 			],
 		});
-		await evictSessions(env, links);
 		const who = adminOf(organization?.name ?? "");
 		for (const link of links)
 			tenant.later(() => mailChange(env, member.user.id, identityUnlinked(link, who), null));

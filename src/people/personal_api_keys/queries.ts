@@ -14,7 +14,7 @@ import { personalApiKeys } from "../../db/schema/personal_api_keys.ts";
 import { invalid, orNotFound } from "../../http/errors.ts";
 import type { Page } from "../../http/page.ts";
 import { isAllowed } from "../../keys/addresses.ts";
-import { cache, evict, newKey, toRecord } from "../../keys/keys.ts";
+import { cache, newKey, toRecord } from "../../keys/keys.ts";
 import { now } from "../../lib/now.ts";
 import { canWrite, keyChanged, tellCaller } from "../users/mails.ts";
 import {
@@ -256,7 +256,6 @@ export async function remove(tenant: Tenant, owner: Owner, id: string) {
 		personalApiKeys,
 		byId(tenant, owner, row.id),
 	);
-	await evict(tenant.env, row.hash);
 }
 
 /** Gives the key a new value. Throws 400 if another request rolled or deleted it first. */
@@ -294,7 +293,7 @@ async function tryRoll(tenant: Tenant, owner: Owner, id: string) {
 		entries: [entry(tenant, owner, "rolled", row)],
 		answer: select(tenant).where(byId(tenant, owner, row.id)),
 	});
-	await Promise.all([cache(tenant.env, after.hash, toRecord(after)), evict(tenant.env, row.hash)]);
+	await cache(tenant.env, after.hash, toRecord(after));
 	tellOwner(tenant, owner, "rolled", after);
 	return toPersonalApiKey(after, value);
 }

@@ -19,9 +19,9 @@ const theirs = ({ user_id, kept }: Sessions) =>
 		kept === undefined ? undefined : ne(personalApiKeys.id, kept),
 	);
 
-const { id, label, hash, user_id } = personalApiKeys;
+const { id, label, user_id } = personalApiKeys;
 
-const columns = { id, label, hash, user_id };
+const columns = { id, label, user_id };
 
 export const select = (db: Database, sessions: Sessions) =>
 	db.select(columns).from(personalApiKeys).where(theirs(sessions));

@@ -338,11 +338,7 @@ const endsWith = ({ organization, domain_id }: Place, user_id: SQL) => {
 /** Selects the keys that end with the membership of a user. */
 export const selectEndingKeys = (place: Place, user_id: SQL) =>
 	place.db
-		.select({
-			id: personalApiKeys.id,
-			label: personalApiKeys.label,
-			hash: personalApiKeys.hash,
-		})
+		.select({ id: personalApiKeys.id, label: personalApiKeys.label })
 		.from(personalApiKeys)
 		.where(endsWith(place, user_id));
 

@@ -19,7 +19,6 @@ import { trustedIssuers } from "../../db/schema/trusted_issuers.ts";
 import { users } from "../../db/schema/users.ts";
 import { orNotFound } from "../../http/errors.ts";
 import type { Page } from "../../http/page.ts";
-import { evict } from "../../keys/keys.ts";
 import { checkRestrictions } from "../personal_api_keys/grants.ts";
 import { userColumns } from "../users/shape.ts";
 import type { create, ServiceAccount, update as Update } from "./shape.ts";
@@ -168,16 +167,7 @@ export async function update(tenant: Tenant, id: string, body: z.infer<typeof Up
 
 /** Deletes an account. The trigger `service_accounts_delete` ends its keys and memberships. */
 export async function remove(tenant: Tenant, id: string) {
-	const [[before], keys] = await tenant.read(
-		select(tenant).where(byId(tenant, id)),
-		tenant.db
-			.select({ hash: personalApiKeys.hash })
-			.from(personalApiKeys)
-			.innerJoin(serviceAccounts, eq(serviceAccounts.user_id, personalApiKeys.user_id))
-			.where(byId(tenant, id)),
-	);
-	const row = orNotFound(before);
+	const row = await find(tenant, id);
 	const entry = { scope: "ServiceAccount" as const, item_id: row.id, name: row.name };
 	await removeRow(tenant, entry, serviceAccounts, byId(tenant, row.id));
-	await Promise.all(keys.map(({ hash }) => evict(tenant.env, hash)));
 }

@@ -8,7 +8,6 @@ import { assertExists, assertThat } from "../../db/assertion.ts";
 import { personalApiKeys } from "../../db/schema/personal_api_keys.ts";
 import { orNotFound } from "../../http/errors.ts";
 import type { Page } from "../../http/page.ts";
-import { evict } from "../../keys/keys.ts";
 import { now } from "../../lib/now.ts";
 import * as sessions from "../personal_api_keys/sessions.ts";
 import type { Session } from "./shape.ts";
@@ -66,7 +65,6 @@ export async function remove(tenant: Tenant, uuid: string, id: string) {
 		changes: [db.delete(personalApiKeys).where(isThis)],
 		entries: [sessions.endEntry(session, "sessions")],
 	});
-	await evict(tenant.env, session.hash);
 }
 
 /** Ends all sessions of the caller but the current one, also those that begin meanwhile. */
@@ -85,5 +83,4 @@ export const removeOthers = (tenant: Tenant, uuid: string) =>
 			changes: [sessions.remove(db, others)],
 			entries: rows.map((row) => sessions.endEntry(row, "sessions")),
 		});
-		await Promise.all(rows.map(({ hash }) => evict(tenant.env, hash)));
 	});

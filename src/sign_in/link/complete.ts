@@ -5,7 +5,7 @@ import { commit } from "../../access/unit_of_work.ts";
 import type { App } from "../../env.ts";
 import { invalid, orNotFound } from "../../http/errors.ts";
 import { addressOf } from "../../keys/addresses.ts";
-import { cache, evict, newKey, toRecord } from "../../keys/keys.ts";
+import { cache, newKey, toRecord } from "../../keys/keys.ts";
 import { factorEnabled, keysRevoked, mailChange } from "../../people/users/mails.ts";
 import { type Given, hasFactor, isGiven, type Proof, proofRequired, prove } from "../totp/proof.ts";
 import { newRecoveryCodes, rowsOf } from "../totp/recovery_codes.ts";
@@ -66,11 +66,7 @@ async function write(
 	});
 	const { users, keys } = await commit(c.env, db, write, c);
 	const row = orNotFound(keys[0]);
-	const { replaced } = signIn;
-	await Promise.all([
-		cache(c.env, row.hash, toRecord(row)),
-		...[...removed, ...(replaced ? [replaced] : [])].map(({ hash }) => evict(c.env, hash)),
-	]);
+	await cache(c.env, row.hash, toRecord(row));
 	const { broken_glass: domain_id, method } = signIn.link;
 	if (domain_id)
 		c.executionCtx.waitUntil(tellOwners(c.env, user, { domain_id, method, address: addressOf(c) }));

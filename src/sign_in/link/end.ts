@@ -7,7 +7,7 @@ import { personalApiKeys } from "../../db/schema/personal_api_keys.ts";
 import { connect } from "../../db/session.ts";
 import type { App } from "../../env.ts";
 import { inCookie, isFromOwnPage } from "../../keys/cookie.ts";
-import { digest, evict } from "../../keys/keys.ts";
+import { digest } from "../../keys/keys.ts";
 import * as sessions from "../../people/personal_api_keys/sessions.ts";
 import { fromOtherOrigin, removeKey } from "./cookie.ts";
 
@@ -34,5 +34,4 @@ async function remove(c: Context<App>, hash: string) {
 		entries: [sessions.endEntry(session, "sign_out")],
 	};
 	await commit(c.env, db, write, c);
-	await evict(c.env, hash);
 }

@@ -78,7 +78,6 @@ export async function findSignIn(c: Context<App>, token: string, given: Given = 
 			.select({
 				id: personalApiKeys.id,
 				label: personalApiKeys.label,
-				hash: personalApiKeys.hash,
 				expires_at: personalApiKeys.expires_at,
 				session: personalApiKeys.session,
 			})

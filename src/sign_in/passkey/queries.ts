@@ -14,9 +14,8 @@ import { orNotFound } from "../../http/errors.ts";
 import type { Page } from "../../http/page.ts";
 import { isEnforced } from "../../organizations/domains/sign_in_rules.ts";
 import * as sessions from "../../people/personal_api_keys/sessions.ts";
-import { passkeyRemoved } from "../../people/users/mails.ts";
+import { passkeyRemoved, tellCaller } from "../../people/users/mails.ts";
 import {
-	announce,
 	entriesOf,
 	factorIsRequired,
 	otherSessions,
@@ -130,5 +129,5 @@ export const remove = (tenant: Tenant, { uuid, id }: { uuid: string; id: string 
 				...entriesOf(others),
 			],
 		});
-		await announce(tenant, others, passkeyRemoved(passkey.name, isLast));
+		tellCaller(tenant, passkeyRemoved(passkey.name, isLast));
 	});

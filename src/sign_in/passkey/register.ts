@@ -12,9 +12,8 @@ import { verifier } from "../../isolates/webauthn/client.ts";
 import { digest } from "../../keys/keys.ts";
 import { assertMayGrant } from "../../people/personal_api_keys/grants.ts";
 import * as sessions from "../../people/personal_api_keys/sessions.ts";
-import { passkeyAdded } from "../../people/users/mails.ts";
+import { passkeyAdded, tellCaller } from "../../people/users/mails.ts";
 import {
-	announce,
 	assertProved,
 	entriesOf,
 	otherSessions,
@@ -195,6 +194,6 @@ export const insert = (
 				and(isTheirs(tenant, uuid), eq(passkeys.credential_id, passkey.credential_id)),
 			),
 		});
-		await announce(tenant, ended, passkeyAdded(body.name, isFirst));
+		tellCaller(tenant, passkeyAdded(body.name, isFirst));
 		return { ...after, recovery_codes };
 	});

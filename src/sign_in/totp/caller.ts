@@ -7,10 +7,8 @@ import { signInStates } from "../../db/schema/sign_in.ts";
 import { recoveryCodes, twoFactors } from "../../db/schema/two_factor.ts";
 import { users } from "../../db/schema/users.ts";
 import { forbidden, invalid, orNotFound } from "../../http/errors.ts";
-import { evict } from "../../keys/keys.ts";
 import { isEnforced } from "../../organizations/domains/sign_in_rules.ts";
 import * as sessions from "../../people/personal_api_keys/sessions.ts";
-import { type Change, tellCaller } from "../../people/users/mails.ts";
 import { type Reference, referenceOf } from "../webauthn/challenges.ts";
 import { countAttempt, factorColumns, type Given, isGiven, prove } from "./proof.ts";
 import { rowsOf } from "./recovery_codes.ts";
@@ -140,9 +138,3 @@ export const removeFactor = async (tenant: Tenant) => [
 /** Returns the log entries of sessions that end. */
 export const entriesOf = (ended: Ended) =>
 	ended.map((session) => sessions.endEntry(session, "two_factor"));
-
-/** Removes the keys of ended sessions from KV, and mails the user. */
-export async function announce(tenant: Tenant, ended: Ended, change: Change) {
-	await Promise.all(ended.map(({ hash }) => evict(tenant.env, hash)));
-	tellCaller(tenant, change);
-}

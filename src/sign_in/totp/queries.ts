@@ -17,7 +17,6 @@ import {
 	tellCaller,
 } from "../../people/users/mails.ts";
 import {
-	announce,
 	assertProved,
 	entriesOf,
 	factorIsRequired,
@@ -151,7 +150,7 @@ export const confirm = (tenant: Tenant, uuid: string, code: string) =>
 			entries: [entry(tenant, row, "enabled"), ...entriesOf(others)],
 			answer: select(tenant, "@me"),
 		});
-		await announce(tenant, others, factorEnabled);
+		tellCaller(tenant, factorEnabled);
 		return { ...toTwoFactor(after), recovery_codes };
 	});
 
@@ -195,7 +194,7 @@ export const disable = (tenant: Tenant, uuid: string, given: Given) =>
 			entries: [entry(tenant, row, "disabled", proof), ...entriesOf(others)],
 			answer: select(tenant, "@me"),
 		});
-		await announce(tenant, others, factorDisabled(isLast));
+		tellCaller(tenant, factorDisabled(isLast));
 		return toTwoFactor(after);
 	});
 

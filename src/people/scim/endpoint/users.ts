@@ -15,8 +15,7 @@ import { isPerson, users } from "../../../db/schema/users.ts";
 import type { App } from "../../../env.ts";
 import { orNotFound } from "../../../http/errors.ts";
 import { normalizeAddress } from "../../../http/fields.ts";
-import { evict } from "../../../keys/keys.ts";
-import { evictSessions, isThrough, selectLinks, unlinking } from "../../identities/links.ts";
+import { isThrough, selectLinks, unlinking } from "../../identities/links.ts";
 import { identityUnlinked, mailChange, providerOfDomain } from "../../users/mails.ts";
 import { ScimError } from "../errors.ts";
 import * as people from "../people.ts";
@@ -285,8 +284,6 @@ export const remove = (c: Context<App>, uuid: string) =>
 				...unlinked.entries,
 			],
 		});
-		await ending.forget();
-		await evictSessions(directory.env, found.links);
 		const who = providerOfDomain(directory.provider.domain);
 		for (const link of found.links)
 			directory.later(mailChange(directory.env, row.user_id, identityUnlinked(link, who), null));
@@ -386,7 +383,6 @@ async function save(c: Context<App>, found: Found, user: Body, active: boolean) 
 		entries: [...entries, ...entriesOf(state, row, changed), ...ending.entries],
 		answers: { rows: select(directory).where(isUser) },
 	});
-	await ending.forget();
 	if (renaming) rename.tell(directory, row, user.userName);
 	return toResource(directory, orNotFound(rows[0]));
 }
@@ -405,7 +401,7 @@ function entriesOf(
 /** Returns what ends with a membership, besides it. Throws 403 for an owner. */
 async function prepareEnd(c: Context<App>, { row, state, keys }: Found, { ended }: people.Plan) {
 	const { directory } = c.var;
-	if (ended.length === 0) return { changes: [], entries: [], forget: async () => {} };
+	if (ended.length === 0) return { changes: [], entries: [] };
 	if (row.level === OWNER) {
 		await leavingOwner.note(
 			c.var.directory,
@@ -428,8 +424,5 @@ async function prepareEnd(c: Context<App>, { row, state, keys }: Found, { ended 
 				name: label,
 			}),
 		),
-		forget: async () => {
-			await Promise.all(keys.map(({ hash }) => evict(directory.env, hash)));
-		},
 	};
 }
