@@ -1,4 +1,4 @@
-import { env, exports } from "cloudflare:workers";
+import { exports } from "cloudflare:workers";
 import { eq } from "drizzle-orm";
 import { expect, test, vi } from "vitest";
 import { organizationId } from "../../src/db/organization_ids.ts";
@@ -7,7 +7,7 @@ import { members } from "../../src/db/schema/members.ts";
 import { organizations } from "../../src/db/schema/organizations.ts";
 import { personalApiKeys } from "../../src/db/schema/personal_api_keys.ts";
 import { users } from "../../src/db/schema/users.ts";
-import { digest, mask } from "../../src/keys/keys.ts";
+import { mask } from "../../src/keys/keys.ts";
 import { Operator } from "../../src/operator/entrypoint.ts";
 import { verify } from "../sign_in/link/support.ts";
 import { finish, who, withDomain } from "../sign_in/oidc/support.ts";
