@@ -3,11 +3,7 @@
 import "../../src/activity/audit_streams/openapi.ts";
 import "../../src/exports/batch_exports/openapi.ts";
 import type { OpenApi, Tag } from "../../src/http/openapi.ts";
-import oauthClients from "../../src/oauth/apps/openapi.ts";
-import * as grants from "../../src/oauth/consents/openapi.ts";
-import devices from "../../src/oauth/device/openapi.ts";
 import trustedIssuers from "../../src/oauth/issuers/openapi.ts";
-import apps from "../../src/oauth/requests/openapi.ts";
 import domains from "../../src/organizations/domains/openapi.ts";
 import organizations from "../../src/organizations/organizations/openapi.ts";
 import * as projects from "../../src/organizations/projects/openapi.ts";
@@ -20,11 +16,6 @@ import scim from "../../src/people/scim/openapi.ts";
 import serviceAccounts from "../../src/people/service_accounts/openapi.ts";
 import sessions from "../../src/people/sessions/openapi.ts";
 import users from "../../src/people/users/openapi.ts";
-import signIn from "../../src/sign_in/link/openapi.ts";
-import sso from "../../src/sign_in/oidc/openapi.ts";
-import passkeys from "../../src/sign_in/passkey/openapi.ts";
-import saml from "../../src/sign_in/saml/openapi.ts";
-import twoFactor from "../../src/sign_in/totp/openapi.ts";
 import type { Listed, RoutesOf } from "./app_type.ts";
 
 /** Those of families whose routes don't have them themselves. */
@@ -36,9 +27,7 @@ const known: Texts = {
 	"/api/organizations/:organization_id/domains/:domain_id/scim": scim,
 	"/api/organizations/:organization_id/invites": invites,
 	"/api/organizations/:organization_id/members": members,
-	"/api/organizations/:organization_id/oauth_clients": oauthClients,
 	"/api/organizations/:organization_id/members/:user__uuid/identities": identities.ofMember,
-	"/api/organizations/:organization_id/oauth_grants": grants.ofOrganization,
 	"/api/organizations/:organization_id/service_accounts": serviceAccounts,
 	"/api/organizations/:organization_id/service_accounts/:service_account_id/keys":
 		apiKeys.ofServiceAccount,
@@ -49,18 +38,10 @@ const known: Texts = {
 	"/api/projects/:project_id/members": projectMembers,
 	"/api/users": users,
 	"/api/users/:uuid/sessions": sessions,
-	"/api/users/:uuid/oauth_grants": grants.default,
 	"/api/users/:uuid/identities": identities.default,
-	"/api/users/:uuid/two_factor": twoFactor,
-	"/api/users/:uuid/passkeys": passkeys,
 	"/api/personal_api_keys": apiKeys.ofCaller,
-	"/api/app_requests": apps,
-	"/api/device_requests": devices,
 	"/api/invites": acceptanceOperations,
-	"/api/sign_in": signIn,
 	"/invites": pageOperations,
-	"/sso": sso,
-	"/sso/saml": saml,
 };
 
 export const texts: Record<string, { tag: Tag; operations: Record<string, object> }> = known;

@@ -22,10 +22,6 @@ const PARAMETERS: Record<string, [schema: Json, description: string]> = {
 	],
 	project_id: [PROJECT, "The project's id, or `@current` for your current one."],
 	domain_id: [UUID, "The domain's id."],
-	provider: [
-		{ type: "string", enum: ["google-oauth2", "github", "gitlab"] },
-		"The provider, as in `sso_enforcement`.",
-	],
 	service_account_id: [UUID, "The service account's id."],
 	token_id: [UUID, "The token's id."],
 	group_id: [UUID, "The group's id."],
@@ -41,15 +37,12 @@ const IDS: Record<string, [schema: Json, description: string]> = {
 	projects: [PROJECT, "The project's id, or `@current` for your current one."],
 	personal_api_keys: [uuidOr("@current"), "The key's id, or `@current` for the one in use."],
 	sessions: [UUID, "The session's id."],
-	oauth_grants: [UUID, "The id of the access."],
 	service_accounts: [UUID, "The service account's id."],
 	keys: [UUID, "The key's id."],
 	trusted_issuers: [UUID, "The trusted issuer's id."],
 	domains: [UUID, "The domain's id."],
 	identities: [{ type: "string", minLength: 1 }, "The connection."],
 	invites: [UUID, "The invite's id."],
-	oauth_clients: [UUID, "The app's id."],
-	passkeys: [UUID, "The passkey's id."],
 };
 
 /** Returns the description and the schema of a parameter. */

@@ -3,13 +3,18 @@ import { name, set, text, timestamp } from "../../http/fields.ts";
 import { MAX_NAME_CHARACTERS } from "../clients/app_name.ts";
 import { isRedirectUri, MAX_REDIRECT_URIS, MAX_URI_CHARACTERS } from "../clients/redirect_uris.ts";
 
+const NAME = "What members see when the app asks for access, at most 40 characters.";
+
+const REDIRECT_URIS =
+	"Where the app may continue, 1 to 50: https URLs, URLs of the person's computer, whose port may differ in each request, or ones with the app's own scheme such as `com.example.notes:`, which no browser or system opens itself.";
+
 /** docs/oauth.md#registered-apps */
 export const OauthClient = z
 	.object({
-		id: z.guid(),
-		name: z.string(),
-		redirect_uris: z.array(z.string()),
-		created_at: timestamp(),
+		id: z.guid().describe("Identifies the app, in paths too. Its `client_id`."),
+		name: z.string().describe(NAME),
+		redirect_uris: z.array(z.string()).describe(REDIRECT_URIS),
+		created_at: timestamp().describe("When the app was registered."),
 	})
 	.meta({ id: "OauthClient" });
 
@@ -19,7 +24,7 @@ const redirectUri = text(MAX_URI_CHARACTERS).refine(isRedirectUri, {
 });
 
 export const create = z.object({
-	name: name(MAX_NAME_CHARACTERS),
-	redirect_uris: set(redirectUri, MAX_REDIRECT_URIS).min(1),
+	name: name(MAX_NAME_CHARACTERS).describe(NAME),
+	redirect_uris: set(redirectUri, MAX_REDIRECT_URIS).min(1).describe(REDIRECT_URIS),
 });
 export const update = create.partial();

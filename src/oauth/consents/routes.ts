@@ -1,3 +1,4 @@
+import * as z from "zod";
 import { atLeast } from "../../access/middleware.ts";
 import { ADMIN } from "../../db/schema/levels.ts";
 import { page } from "../../http/page.ts";
@@ -6,23 +7,59 @@ import * as ofOrganization from "./organization.ts";
 import * as grants from "./queries.ts";
 import { OauthGrant, OrganizationOauthGrant } from "./shape.ts";
 
+const section = {
+	name: "Apps",
+	description: "The access that people have given to apps with OAuth 2.1.",
+	parameters: { id: z.guid().describe("The id of the access.") },
+};
+
 /** docs/oauth.md#your-apps */
-export default router()
-	.get("/", paginated(OauthGrant), async (c) =>
-		c.json(await grants.list(c.var.tenant, c.req.param("uuid") ?? "", page(c))),
+export default router(section)
+	.get(
+		"/",
+		paginated(OauthGrant, {
+			id: "listOauthGrants",
+			summary: "List your apps",
+			description: "Lists the apps that you have given access, newest first.",
+		}),
+		async (c) => c.json(await grants.list(c.var.tenant, c.req.param("uuid") ?? "", page(c))),
 	)
-	.delete("/:id", noContent(), async (c) => {
-		await grants.remove(c.var.tenant, c.req.param("uuid") ?? "", c.req.param("id"));
-		return c.body(null, 204);
-	});
+	.delete(
+		"/:id",
+		noContent({
+			id: "revokeOauthGrant",
+			summary: "End the access of an app",
+			description: "The next request of the app is rejected. It can ask you again.",
+		}),
+		async (c) => {
+			await grants.remove(c.var.tenant, c.req.param("uuid") ?? "", c.req.param("id"));
+			return c.body(null, 204);
+		},
+	);
 
 /** docs/oauth.md#apps-of-an-organization */
-export const inOrganization = router()
+export const inOrganization = router(section)
 	.use("*", atLeast(ADMIN))
-	.get("/", paginated(OrganizationOauthGrant), async (c) =>
-		c.json(await ofOrganization.list(c.var.tenant, page(c))),
+	.get(
+		"/",
+		paginated(OrganizationOauthGrant, {
+			id: "listOrganizationOauthGrants",
+			summary: "List the apps of the members of an organization",
+			description:
+				"Lists the apps that members have given access to the organization, newest first. Requires level 8.",
+		}),
+		async (c) => c.json(await ofOrganization.list(c.var.tenant, page(c))),
 	)
-	.delete("/:id", noContent(), async (c) => {
-		await ofOrganization.remove(c.var.tenant, c.req.param("id"));
-		return c.body(null, 204);
-	});
+	.delete(
+		"/:id",
+		noContent({
+			id: "revokeOrganizationOauthGrant",
+			summary: "End the access of a member's app",
+			description:
+				"The next request of the app is rejected, also one to another organization of the member. The member gets a mail. Requires level 8.",
+		}),
+		async (c) => {
+			await ofOrganization.remove(c.var.tenant, c.req.param("id"));
+			return c.body(null, 204);
+		},
+	);

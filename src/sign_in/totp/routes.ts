@@ -4,28 +4,94 @@ import type { App } from "../../env.ts";
 import { ok, router } from "../../http/router.ts";
 import * as factors from "./queries.ts";
 import {
+	ATTEMPTS,
 	Code,
 	OptionalProof,
+	PROVE_ADDRESS,
 	RequiredProof,
 	TwoFactor,
 	TwoFactorSetup,
 	TwoFactorWithCodes,
+	WRONG_CODE,
+	WRONG_PASSKEY,
 } from "./shape.ts";
 
 const uuid = (c: Context<App>) => c.req.param("uuid") ?? "";
 
 /** docs/keys.md#the-second-factor */
-export default router()
-	.get("/", ok(TwoFactor), async (c) => c.json(await factors.find(c.var.tenant, uuid(c))))
-	.post("/begin", ok(TwoFactorSetup), body(OptionalProof, factors.find), async (c) =>
-		c.json(await factors.begin(c.var.tenant, uuid(c), c.req.valid("json"))),
+export default router({
+	name: "Second factor",
+	description:
+		"Your second factor for signing in: codes of an authenticator app (TOTP, RFC 6238) or passkeys, and recovery codes in case you lose them. API keys work without it. Service accounts have no second factor and get a 403.",
+})
+	.get(
+		"/",
+		ok(TwoFactor, {
+			id: "getTwoFactor",
+			summary: "Retrieve your second factor",
+			description: "Returns whether your second factor is enabled, and whether you need one.",
+		}),
+		async (c) => c.json(await factors.find(c.var.tenant, uuid(c))),
 	)
-	.post("/confirm", ok(TwoFactorWithCodes), body(Code, factors.find), async (c) =>
-		c.json(await factors.confirm(c.var.tenant, uuid(c), c.req.valid("json").code)),
+	.post(
+		"/begin",
+		ok(TwoFactorSetup, {
+			id: "beginTwoFactor",
+			summary: "Start to set up an authenticator app",
+			description: `Creates a secret for an authenticator app. Only this response shows it. To enable it, send a code to \`confirmTwoFactor\`. Replaces an unconfirmed secret. If you have passkeys, it requires one of them or a recovery code. ${ATTEMPTS}`,
+			errors: {
+				invalid_code: WRONG_CODE,
+				invalid_passkey: WRONG_PASSKEY,
+				invalid_input: "Your authenticator app is enabled already.",
+				two_factor_required: "You have passkeys, and the body has no proof.",
+				verification_required: PROVE_ADDRESS,
+			},
+		}),
+		body(OptionalProof, factors.find),
+		async (c) => c.json(await factors.begin(c.var.tenant, uuid(c), c.req.valid("json"))),
 	)
-	.post("/disable", ok(TwoFactor), body(RequiredProof, factors.find), async (c) =>
-		c.json(await factors.disable(c.var.tenant, uuid(c), c.req.valid("json"))),
+	.post(
+		"/confirm",
+		ok(TwoFactorWithCodes, {
+			id: "confirmTwoFactor",
+			summary: "Enable the authenticator app",
+			description: `Requires a code of the secret that \`beginTwoFactor\` created. From then on, signing in by mail requires a code. Your other sessions end. Only this response shows the recovery codes, which replace earlier ones: each works once, in place of a code. ${ATTEMPTS}`,
+			errors: {
+				invalid_code: WRONG_CODE,
+				invalid_input: "Your second factor is enabled already, or there is no secret yet.",
+			},
+		}),
+		body(Code, factors.find),
+		async (c) => c.json(await factors.confirm(c.var.tenant, uuid(c), c.req.valid("json").code)),
 	)
-	.post("/recovery_codes", ok(TwoFactorWithCodes), body(RequiredProof, factors.find), async (c) =>
-		c.json(await factors.replaceCodes(c.var.tenant, uuid(c), c.req.valid("json"))),
+	.post(
+		"/disable",
+		ok(TwoFactor, {
+			id: "disableTwoFactor",
+			summary: "Disable the authenticator app",
+			description: `Requires a code, a recovery code or a passkey. Deletes the secret and, if you have no passkeys, the recovery codes. Your other sessions end. ${ATTEMPTS}`,
+			errors: {
+				invalid_code: WRONG_CODE,
+				invalid_passkey: WRONG_PASSKEY,
+				invalid_input:
+					"Your authenticator app isn't enabled; or you have no passkeys, and an organization that you belong to requires a second factor.",
+			},
+		}),
+		body(RequiredProof, factors.find),
+		async (c) => c.json(await factors.disable(c.var.tenant, uuid(c), c.req.valid("json"))),
+	)
+	.post(
+		"/recovery_codes",
+		ok(TwoFactorWithCodes, {
+			id: "replaceTwoFactorCodes",
+			summary: "Replace your recovery codes",
+			description: `Requires a code, a recovery code or a passkey. The old recovery codes stop working; only this response shows the new ones. ${ATTEMPTS}`,
+			errors: {
+				invalid_code: WRONG_CODE,
+				invalid_passkey: WRONG_PASSKEY,
+				invalid_input: "You have no second factor.",
+			},
+		}),
+		body(RequiredProof, factors.find),
+		async (c) => c.json(await factors.replaceCodes(c.var.tenant, uuid(c), c.req.valid("json"))),
 	);

@@ -1,7 +1,6 @@
 import * as z from "zod";
 import { explain, rawText, text } from "../../http/fields.ts";
 import { METHODS } from "../../organizations/domains/connections.ts";
-import { TestResult } from "../../outbound/steps.ts";
 import { PROBLEMS } from "../provider/problems.ts";
 import { Verified } from "../provider/shape.ts";
 
@@ -23,27 +22,26 @@ export const complete = z.object({
 	token: rawText(100).min(1).describe("The token after `#tested=`."),
 });
 
-const { success, steps } = TestResult.shape;
-const step = steps.element;
-
 /** The result of a test (docs/sign-on.md#testing-a-connection). */
-export const SignInTestResult = TestResult.extend({
-	success: success.describe("Whether all checks passed."),
-	steps: z
-		.array(
-			step.extend({
-				name: step.shape.name.describe("What was checked: the code of the problem that it finds."),
-				error: step.shape.error.describe("Why the check failed; null if it passed."),
-				warning: step.shape.warning.describe("Always null."),
-			}),
-		)
-		.describe("The checks up to the first one that failed."),
-	claims: z
-		.record(z.string(), z.unknown())
-		.nullable()
-		.describe("Everything that the provider said; null if there was no valid response."),
-	is_linked: z.boolean().describe("Whether the account at the provider is linked to your user."),
-}).meta({ id: "SignInTestResult" });
+export const SignInTestResult = z
+	.object({
+		success: z.boolean().describe("Whether all checks passed."),
+		steps: z
+			.array(
+				z.object({
+					name: z.string().describe("What was checked: the code of the problem that it finds."),
+					error: z.string().nullable().describe("Why the check failed; null if it passed."),
+					warning: z.string().nullable().describe("Always null."),
+				}),
+			)
+			.describe("The checks up to the first one that failed."),
+		claims: z
+			.record(z.string(), z.unknown())
+			.nullable()
+			.describe("Everything that the provider said; null if there was no valid response."),
+		is_linked: z.boolean().describe("Whether the account at the provider is linked to your user."),
+	})
+	.meta({ id: "SignInTestResult" });
 
 const about = { user_id: z.number(), domain_id: z.string() };
 
