@@ -6,7 +6,9 @@ import { existsSync, readFileSync } from "node:fs";
 import { relative } from "node:path";
 import * as z from "zod";
 import { fail } from "../build/run.ts";
-import { RESULTS } from "../test/support/summary.ts";
+
+/** The results of the last run, with the time of each file and test. */
+export const RESULTS = "node_modules/.cache/tests.json";
 
 const SHOWN = 30;
 
@@ -28,29 +30,30 @@ const Results = z.object({
 	),
 });
 
-if (!existsSync(RESULTS)) fail("There are no results yet. Run npm test or npm run test:all first.");
-
 const sum = (numbers: number[]) => numbers.reduce((total, number) => total + number, 0);
 
-const files = Results.parse(JSON.parse(readFileSync(RESULTS, "utf8"))).testResults.map(
-	({ name, startTime, endTime, assertionResults }) => {
-		const file = relative(process.cwd(), name);
-		const tests = assertionResults.map(({ fullName, duration, meta }) => ({
-			name: `${file} ${fullName}`,
-			all: duration ?? 0,
-			...meta,
-		}));
-		const all = endTime - startTime;
-		return {
-			tests,
-			name: `${file} (${tests.length})`,
-			all,
-			setup: Math.max(0, all - sum(tests.map((test) => test.all))),
-			requests: sum(tests.map(({ requests }) => requests)),
-			waiting: sum(tests.map(({ waiting }) => waiting)),
-		};
-	},
-);
+/** Returns the files of the last run, each with its tests. */
+function readFiles() {
+	return Results.parse(JSON.parse(readFileSync(RESULTS, "utf8"))).testResults.map(
+		({ name, startTime, endTime, assertionResults }) => {
+			const file = relative(process.cwd(), name);
+			const tests = assertionResults.map(({ fullName, duration, meta }) => ({
+				name: `${file} ${fullName}`,
+				all: duration ?? 0,
+				...meta,
+			}));
+			const all = endTime - startTime;
+			return {
+				tests,
+				name: `${file} (${tests.length})`,
+				all,
+				setup: Math.max(0, all - sum(tests.map((test) => test.all))),
+				requests: sum(tests.map(({ requests }) => requests)),
+				waiting: sum(tests.map(({ waiting }) => waiting)),
+			};
+		},
+	);
+}
 
 type Timed = { name: string; all: number; setup?: number; requests: number; waiting: number };
 
@@ -69,8 +72,13 @@ function print(title: string, timed: Timed[]) {
 		console.log(`${[all, setup, requests, waiting].map(seconds).join("")}  ${name}`);
 }
 
-print("files", files);
-print(
-	"tests",
-	files.flatMap(({ tests }) => tests),
-);
+if (import.meta.main) {
+	if (!existsSync(RESULTS))
+		fail("There are no results yet. Run npm test or npm run test:all first.");
+	const files = readFiles();
+	print("files", files);
+	print(
+		"tests",
+		files.flatMap(({ tests }) => tests),
+	);
+}

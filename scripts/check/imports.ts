@@ -1,9 +1,10 @@
-/**
- * Checks the imports of src/ and packages/, types included
- * (docs/internals/architecture.md#where-things-are).
- */
-import { readdirSync, readFileSync } from "node:fs";
+/** Checks imports, types included (docs/internals/architecture.md#where-things-are). */
+import { readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { filesOf } from "../../build/files.ts";
+
+/** A folder may import only from itself and from folders before it. */
+const FOLDERS = ["src", "packages", "build", "scripts", "test", "judges"];
 
 /**
  * A group may import only from itself and from groups before it. Of the files directly in src/,
@@ -30,20 +31,13 @@ const GROUPS = [
 	"mcp",
 ];
 
-const ROOTS = ["src", "packages/client/src", "packages/cli/src", "packages/console/src"];
-
 /** Matches the relative path of an import, also of types, and of `import()`. */
 const IMPORT = /(?:from|import)\s*\(?\s*"(\.[^"]+)"/g;
 
 /** Returns the imported paths of each file. */
 export function readImports() {
-	const files = ROOTS.flatMap((root) =>
-		readdirSync(root, { recursive: true, withFileTypes: true })
-			.filter((entry) => entry.isFile() && /\.tsx?$/.test(entry.name))
-			.map((entry) => join(entry.parentPath, entry.name)),
-	);
 	return new Map(
-		files.map((path) => [
+		filesOf(...FOLDERS.map((folder) => `${folder}/*.ts*`)).map((path) => [
 			path,
 			Array.from(readFileSync(path, "utf8").matchAll(IMPORT), ([, specifier = ""]) =>
 				join(dirname(path), specifier),
@@ -69,7 +63,12 @@ function foldersOf(imports: Map<string, string[]>) {
 	return new Map([...folders].map(([folder, imported]) => [folder, [...imported]]));
 }
 
+/** Returns the place in `FOLDERS`. The tests of packages are tests. */
+const placeOf = (path: string) =>
+	FOLDERS.indexOf(/^packages\/\w+\/test\//.test(path) ? "test" : path.slice(0, path.indexOf("/")));
+
 function isAllowed(path: string, imported: string) {
+	if (placeOf(imported) > placeOf(path)) return false;
 	const from = groupOf(path);
 	if (from === undefined || !imported.startsWith("src/")) return true;
 	const to = groupOf(imported);

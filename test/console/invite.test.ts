@@ -1,7 +1,7 @@
 import { beforeAll, expect, test } from "vitest";
 import { overflowOf, problemsOf, screenshot, withBrowser } from "../support/browser.ts";
 import { clientOf, newAddress, newOrganization } from "./support/browser.ts";
-import { inviteTo } from "./support/people.ts";
+import { inviteTo } from "./support/mail.ts";
 
 let home: Awaited<ReturnType<typeof newOrganization>>;
 

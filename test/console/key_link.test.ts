@@ -11,7 +11,7 @@ import {
 	newMember,
 	newOrganization,
 } from "./support/browser.ts";
-import { linkTo } from "./support/people.ts";
+import { linkTo } from "./support/mail.ts";
 
 /** Somebody new in an organization of this name. */
 async function newUser(name: string) {

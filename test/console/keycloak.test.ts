@@ -5,7 +5,8 @@ import { type Keycloak, missingKeycloak, startKeycloak } from "../support/keyclo
 import { codeOf } from "../support/totp.ts";
 import { button, clientOf, cookieOf, inBrowser } from "./support/browser.ts";
 import { followOpenId, followSaml } from "./support/guide.ts";
-import { linkTo, signOut } from "./support/people.ts";
+import { linkTo } from "./support/mail.ts";
+import { signOut } from "./support/people.ts";
 import {
 	addFactor,
 	addKey,

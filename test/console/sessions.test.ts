@@ -10,7 +10,7 @@ import {
 	newMember,
 	newOrganization,
 } from "./support/browser.ts";
-import { linkTo } from "./support/people.ts";
+import { linkTo } from "./support/mail.ts";
 
 const ACCOUNT = "/console/account";
 

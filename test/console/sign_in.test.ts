@@ -12,7 +12,8 @@ import {
 	newMember,
 	newOrganization,
 } from "./support/browser.ts";
-import { follow, inviteTo, linkTo, pasteKey, signOut } from "./support/people.ts";
+import { inviteTo, linkTo } from "./support/mail.ts";
+import { follow, pasteKey, signOut } from "./support/people.ts";
 
 /** Types the code that an app with this secret shows. */
 async function typeCode(page: Page) {

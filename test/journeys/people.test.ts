@@ -9,8 +9,9 @@ import {
 	newMember,
 	newOrganization,
 } from "../console/support/browser.ts";
+import { inviteTo } from "../console/support/mail.ts";
 import { addAuthenticator } from "../console/support/passkeys.ts";
-import { follow, inviteTo, signOut } from "../console/support/people.ts";
+import { follow, signOut } from "../console/support/people.ts";
 import { newDomain, publish } from "../console/support/world.ts";
 import { overflowOf, screenshot } from "../support/browser.ts";
 

@@ -1,19 +1,13 @@
 import { execFile } from "node:child_process";
-import { cpSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
-import { resolve } from "node:path";
+import { readFileSync, writeFileSync } from "node:fs";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
 import { environment } from "../../build/run.ts";
 import { findSlowness } from "../../scripts/check/startup.ts";
-import { discard, folder, npm } from "../support/server.ts";
+import { cloneOfProject, discard, folder, npm } from "../support/server.ts";
 
 test("npm run setup creates what wrangler dev needs, and keeps the developer's own settings", async () => {
-	const clone = folder();
-	for (const name of ["package.json", "wrangler.toml", "scripts", "build", "migrations", "public"])
-		cpSync(name, `${clone}/${name}`, { recursive: true });
-	const pages = ["README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "docs", "packages"];
-	for (const name of ["src", "node_modules", ...pages])
-		symlinkSync(resolve(name), `${clone}/${name}`);
+	const clone = cloneOfProject();
 	writeFileSync(`${clone}/.dev.vars`, "MAIL_FROM=me@example.com\n");
 	const env = { ...environment, XDG_CONFIG_HOME: `${clone}/config`, STATE_DIR: undefined };
 	const run = promisify(execFile);

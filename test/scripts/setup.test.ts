@@ -1,12 +1,11 @@
 import { type ChildProcess, execFile, spawn } from "node:child_process";
-import { cpSync, existsSync, readdirSync, readFileSync, symlinkSync } from "node:fs";
-import { resolve } from "node:path";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { environment } from "../../build/run.ts";
 import { mint } from "../../src/keys/keys.ts";
-import { discard, folder, freePort } from "../support/server.ts";
+import { cloneOfProject, discard, freePort } from "../support/server.ts";
 
 /** A folder like a fresh clone of the repository. */
 let clone: string;
@@ -15,13 +14,8 @@ let server: ChildProcess | undefined;
 let printed = "";
 
 beforeAll(async () => {
-	clone = folder();
+	clone = cloneOfProject();
 	port = await freePort();
-	for (const name of ["package.json", "wrangler.toml", "scripts", "build", "migrations", "public"])
-		cpSync(name, `${clone}/${name}`, { recursive: true });
-	const pages = ["README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "docs", "packages"];
-	for (const name of ["src", "node_modules", ...pages])
-		symlinkSync(resolve(name), `${clone}/${name}`);
 });
 
 afterAll(async () => {

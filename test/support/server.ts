@@ -1,7 +1,8 @@
 import { type ChildProcess, execFile, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { cpSync, existsSync, globSync, mkdtempSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
+import { resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import { HANG_MS } from "./hang.ts";
@@ -19,6 +20,17 @@ export const browserAt = () =>
 
 /** Creates a temporary folder for local state. */
 export const folder = () => mkdtempSync(`${tmpdir()}/tenantry-`);
+
+/** Creates a folder like a fresh clone of the project. Only what commands change is a copy. */
+export function cloneOfProject() {
+	const clone = folder();
+	for (const name of ["package.json", "wrangler.toml", "scripts", "build", "migrations", "public"])
+		cpSync(`${root}/${name}`, `${clone}/${name}`, { recursive: true });
+	const pages = globSync("*.md", { cwd: root });
+	for (const name of [...pages, "docs", "judges", "node_modules", "packages", "src"])
+		symlinkSync(resolve(root, name), `${clone}/${name}`);
+	return clone;
+}
 
 export const discard = (path: string) => rmSync(path, { recursive: true, force: true });
 

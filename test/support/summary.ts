@@ -1,4 +1,5 @@
 import { JsonReporter, type Reporter, type TestCase } from "vitest/node";
+import { RESULTS } from "../../scripts/slowest.ts";
 import { hiddenMessages } from "./quiet.ts";
 
 /** The state of a test. One that a failed hook left out has failed: it wasn't to be skipped. */
@@ -6,9 +7,6 @@ function stateOf(test: TestCase) {
 	const { state } = test.result();
 	return state === "skipped" && test.options.mode === "run" ? "failed" : state;
 }
-
-/** The results of the last run, with the time of each file and test. */
-export const RESULTS = "node_modules/.cache/tests.json";
 
 const json = new JsonReporter({ outputFile: RESULTS });
 

@@ -11,7 +11,7 @@ import {
 	TAKES_PICTURES,
 	withBrowser,
 } from "../../support/browser.ts";
-import { inviteTo } from "./people.ts";
+import { inviteTo } from "./mail.ts";
 
 const { keys } = inject("console");
 /** The key of the server's owner that this worker uses. */

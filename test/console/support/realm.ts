@@ -6,7 +6,7 @@ import { expect, inject } from "vitest";
 import type { Keycloak } from "../../support/keycloak.ts";
 import { codeOf } from "../../support/totp.ts";
 import { button, clientOf, newMember, type Open } from "./browser.ts";
-import { linkTo } from "./people.ts";
+import { linkTo } from "./mail.ts";
 import { withDomain } from "./world.ts";
 
 const PASSWORD = "password-of-somebody";
