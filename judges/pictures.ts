@@ -8,7 +8,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Page } from "playwright-core";
 import { Tenantry } from "../packages/client/src/index.ts";
 import { sample } from "../scripts/sample.ts";
-import { DAY_MS, HOUR_MS } from "../src/lib/durations.ts";
+import { DAY_MS, HOUR_MS } from "../src/lib/time.ts";
 import { listen } from "../test/support/peers.ts";
 import { openBrowser, signIn } from "./browser.ts";
 import { serveNew } from "./kept_server.ts";

@@ -3,7 +3,7 @@
  * short backfill.
  */
 import * as z from "zod";
-import { HOUR_MS } from "../src/lib/durations.ts";
+import { HOUR_MS } from "../src/lib/time.ts";
 
 const EVENTS = 3000;
 const EVENTS_PER_REQUEST = 1000;

@@ -6,7 +6,7 @@ import * as z from "zod";
 import { buildAssets } from "../build/assets.ts";
 import { earlierBuild, fail } from "../build/run.ts";
 import { mask } from "../src/keys/keys.ts";
-import { pluralize } from "../src/lib/plural.ts";
+import { pluralize } from "../src/lib/text.ts";
 import { run } from "../src/operator/run.ts";
 import { openFiles } from "./operator.ts";
 import { EMAIL, lockOrFail, root, state, variablesFile, writeSettings } from "./state.ts";

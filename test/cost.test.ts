@@ -1,9 +1,7 @@
 import { beforeAll, describe, expect, test } from "vitest";
-import { members } from "../src/db/schema/members.ts";
-import { organizations } from "../src/db/schema/organizations.ts";
+import { organizations, projects } from "../src/db/schema/organizations.ts";
+import { members, users } from "../src/db/schema/people.ts";
 import { personalApiKeys } from "../src/db/schema/personal_api_keys.ts";
-import { projects } from "../src/db/schema/projects.ts";
-import { users } from "../src/db/schema/users.ts";
 import { mint } from "../src/keys/keys.ts";
 import { address, guarded } from "./support/routes.ts";
 import { ROWS_WRITTEN } from "./support/rows_written.ts";

@@ -3,13 +3,13 @@ import { expect, test } from "vitest";
 import { safeRetries } from "../src/access/idempotency.ts";
 import {
 	asCaller,
+	endPreview,
 	inOrganization,
 	inProject,
 	onOrganizations,
 	onProjects,
 	onProjectsOfOrganization,
 } from "../src/access/middleware.ts";
-import { endPreview } from "../src/access/preview.ts";
 import { families, publicRoutes } from "../src/app.ts";
 import type { App } from "../src/env.ts";
 import { isRead } from "../src/http/methods.ts";

@@ -13,14 +13,11 @@ import {
 	batchExportRuns,
 	batchExports,
 } from "../src/db/schema/batch_exports.ts";
-import { domains } from "../src/db/schema/domains.ts";
-import { pluginJobs } from "../src/db/schema/jobs.ts";
-import { members } from "../src/db/schema/members.ts";
 import { alerts } from "../src/db/schema/notifications.ts";
-import { organizations } from "../src/db/schema/organizations.ts";
+import { domains, organizations } from "../src/db/schema/organizations.ts";
+import { members } from "../src/db/schema/people.ts";
 import { personalApiKeys } from "../src/db/schema/personal_api_keys.ts";
-import { pluginConfigs } from "../src/db/schema/plugin_configs.ts";
-import { plugins } from "../src/db/schema/plugins.ts";
+import { pluginConfigs, pluginJobs, plugins } from "../src/db/schema/plugins.ts";
 import { signIns } from "../src/db/schema/sign_in.ts";
 import { webhooks } from "../src/db/schema/webhooks.ts";
 import worker from "../src/worker.ts";

@@ -1,6 +1,6 @@
 /** The examples of events and exports. */
 
-import { HOUR_MS } from "../../src/lib/durations.ts";
+import { HOUR_MS } from "../../src/lib/time.ts";
 import type { Recorder } from "./recorder.ts";
 
 /** Returns the start of an hour, `n` hours before the current one. */

@@ -8,7 +8,7 @@ import { createServer } from "node:http";
 import dns from "dns-packet";
 import { buildAssets } from "../../build/assets.ts";
 import { conflict, throttled } from "../../src/http/errors.ts";
-import { HOUR_MS, MINUTE_MS } from "../../src/lib/durations.ts";
+import { HOUR_MS, MINUTE_MS } from "../../src/lib/time.ts";
 import { freePort } from "../../test/support/peers.ts";
 import { bootstrap, serve } from "../../test/support/serve.ts";
 import { appDocument, apps, devices } from "./apps.ts";

@@ -3,7 +3,7 @@
  * equal replacements.
  */
 import { crc32 } from "node:zlib";
-import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../src/lib/durations.ts";
+import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../src/lib/time.ts";
 
 const STEP_MS = 10_000;
 

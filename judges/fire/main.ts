@@ -11,7 +11,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import * as z from "zod";
 import { fail } from "../../build/run.ts";
-import { MINUTE_MS } from "../../src/lib/durations.ts";
+import { MINUTE_MS } from "../../src/lib/time.ts";
 import { buckets } from "../../test/support/bucket.ts";
 import { freePort } from "../../test/support/peers.ts";
 import { databases } from "../../test/support/postgres.ts";

@@ -7,9 +7,8 @@ import {
 	batchExportRuns,
 	batchExports,
 } from "../../src/db/schema/batch_exports.ts";
-import { pluginJobs } from "../../src/db/schema/jobs.ts";
 import { personalApiKeyDays } from "../../src/db/schema/personal_api_keys.ts";
-import { pluginConfigs, pluginLogs } from "../../src/db/schema/plugin_configs.ts";
+import { pluginConfigs, pluginJobs, pluginLogs } from "../../src/db/schema/plugins.ts";
 import { runSeries } from "../../src/exports/engine/run.ts";
 import * as schedule from "../../src/exports/engine/schedule.ts";
 import * as tasks from "../../src/plugins/jobs/tasks.ts";

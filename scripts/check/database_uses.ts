@@ -22,7 +22,7 @@ const ALLOWED: Record<string, string> = {
 	"src/keys/keys.ts": "Finds the key of the request.",
 	"src/keys/usage.ts": LATER,
 	"src/db/cached_statements.ts": "Prepares statements for a batch.",
-	"src/db/session.ts": "Opens the database for the guard.",
+	"src/db/bookmark.ts": "Opens the database for the guard.",
 	"src/exports/engine/launch.ts": LATER,
 	"src/exports/ingestion/queries.ts": LATER,
 };

@@ -6,8 +6,8 @@ import {
 	placeholder,
 } from "../db/cached_statements.ts";
 import type { Database, Statement } from "../db/client.ts";
-import { idsOf, type Place } from "./place.ts";
-import { IDS, KEY, type TenantSql } from "./sql.ts";
+import { IDS, KEY, type TenantSql } from "./query_scope.ts";
+import { idsOf, type Place } from "./target.ts";
 
 /** Returns a tenant with placeholders instead of values, for all places of a form (`formOf`). */
 const tenantOf = (db: Database, place: Place): TenantSql => ({

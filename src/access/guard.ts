@@ -3,20 +3,17 @@ import type { Context } from "hono";
 import { CachedStatement, cacheByForm } from "../db/cached_statements.ts";
 import type { Database } from "../db/client.ts";
 import { ADMIN, insufficientLevel } from "../db/schema/levels.ts";
-import { members } from "../db/schema/members.ts";
-import { organizations } from "../db/schema/organizations.ts";
+import { organizations, projects } from "../db/schema/organizations.ts";
+import { members, projectMembers, users } from "../db/schema/people.ts";
 import { personalApiKeys } from "../db/schema/personal_api_keys.ts";
-import { projectMembers } from "../db/schema/project_members.ts";
-import { projects } from "../db/schema/projects.ts";
-import { users } from "../db/schema/users.ts";
 import type { App } from "../env.ts";
 import { badCredentials, forbidden, notFound } from "../http/errors.ts";
 import { addressOf, checkAddress } from "../keys/addresses.ts";
 import { recordColumns, toKey } from "../keys/keys.ts";
-import { allowsApp } from "./apps.ts";
-import { checkKey } from "./permit.ts";
-import { idsOf, type Place } from "./place.ts";
-import { IDS, KEY } from "./sql.ts";
+import { checkKey } from "./key_check.ts";
+import { IDS, KEY } from "./query_scope.ts";
+import { idsOf, type Place } from "./target.ts";
+import { allowsApp } from "./visible.ts";
 
 /** The key's digest, the condition on the tenant's organization, and SQL for the project's id. */
 type GuardInput = { hash: string | SQL<string>; isOrganization: SQL; project: SQL<number> };

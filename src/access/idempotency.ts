@@ -15,10 +15,9 @@ import {
 } from "../http/errors.ts";
 import { digest } from "../keys/keys.ts";
 import { cipherOf } from "../keys/secrets.ts";
-import { DAY_MS, MINUTE_MS } from "../lib/durations.ts";
 import { logWarning } from "../lib/log.ts";
-import { iso, now } from "../lib/now.ts";
-import { type Access, accessOf, type Holder, hasAccess } from "./access.ts";
+import { DAY_MS, iso, MINUTE_MS, now } from "../lib/time.ts";
+import { type Access, accessOf, type Holder, hasAccess } from "./key_access.ts";
 
 declare module "hono" {
 	interface ContextVariableMap {

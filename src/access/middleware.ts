@@ -2,7 +2,8 @@ import { createMiddleware } from "hono/factory";
 import { PLUGINS_CONFIG, PLUGINS_INSTALL } from "../db/schema/levels.ts";
 import type { App } from "../env.ts";
 import { isRead } from "../http/methods.ts";
-import { type Place, readPlace } from "./place.ts";
+import { isPreview } from "../http/preview.ts";
+import { type Place, readPlace } from "./target.ts";
 import { Tenant } from "./tenant.ts";
 
 declare module "hono" {
@@ -66,4 +67,11 @@ export const atLeast = (level: number) =>
 export const pluginAccess = createMiddleware<App>(async (c, next) => {
 	c.set("plugins", isRead(c.req.method) ? PLUGINS_CONFIG : PLUGINS_INSTALL);
 	await next();
+});
+
+/** Ends a preview before the handler that makes the change, with the errors of the guard. */
+export const endPreview = createMiddleware<App>(async (c, next) => {
+	if (!isPreview(c)) return next();
+	await c.var.tenant.read();
+	return c.body(null, 204);
 });

@@ -5,7 +5,7 @@ import { firstPage, type List, paged, type RowOf } from "../db/list.ts";
 import { orNotFound } from "../http/errors.ts";
 import { type Envelope, envelope, type Page } from "../http/page.ts";
 import { cacheStatement } from "./cached_statements.ts";
-import type { TenantSql } from "./sql.ts";
+import type { TenantSql } from "./query_scope.ts";
 import type { Tenant } from "./tenant.ts";
 
 /**

@@ -1,14 +1,15 @@
 import type { Context } from "hono";
-import { type Connected, type ResultOf, runBatch, type Statement } from "../db/client.ts";
+import { type Connected, isFailed, type ResultOf, runBatch, type Statement } from "../db/client.ts";
 import { recordEach, type SignedEntry } from "../db/record.ts";
 import type { App } from "../env.ts";
-import { enqueueDeliveries, selectMadeDue } from "./deliveries.ts";
+import { type ApiError, conflict } from "../http/errors.ts";
+import { enqueueDeliveries, selectMadeDue } from "./wake.ts";
 
 export type Answers = Record<string, Statement | undefined>;
 
 /** The parts of a write, in the order in which they run. */
 export type Write<A extends Answers = Answers> = {
-	/** Assertions (src/db/assertion.ts): if one fails, nothing is written. */
+	/** Assertions (src/db/client.ts): if one fails, nothing is written. */
 	checks?: readonly Statement[];
 	changes?: readonly Statement[];
 	/** Entries for the log. The webhooks of the first one's organization get a message at once. */
@@ -57,3 +58,29 @@ export async function commit(
 	else await sent;
 	return results;
 }
+
+/**
+ * Repeats a read and a write if what the write depends on has changed between them
+ * (`assertExists`).
+ * @param retries how often; by default three times (docs/api.md#conflicts)
+ * @throws `error` after the last retry, by default a 409
+ */
+export async function retry<T>(
+	attempt: () => Promise<T>,
+	{ retries = 3, error = conflict }: { retries?: number; error?: () => ApiError } = {},
+): Promise<T> {
+	try {
+		return await attempt();
+	} catch (failure) {
+		if (!isFailed(failure, "is_current")) throw failure;
+		if (retries === 0) throw error();
+		return retry(attempt, { retries: retries - 1, error });
+	}
+}
+
+/** Like `commit`, for workers: returns undefined, and writes nothing, if `is_current` failed. */
+export const commitIfCurrent = <A extends Answers>(env: Env, db: Connected, write: Write<A>) =>
+	commit(env, db, write).catch((error: unknown) => {
+		if (!isFailed(error, "is_current")) throw error;
+		return undefined;
+	});

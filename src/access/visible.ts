@@ -1,17 +1,23 @@
-import { and, type Column, eq, type SQL, sql } from "drizzle-orm";
+import { and, type Column, eq, type SQL, type SQLWrapper, sql } from "drizzle-orm";
 import { inList } from "../db/client.ts";
 import { contains } from "../db/contains.ts";
 import { countWhere } from "../db/list.ts";
 import { ADMIN } from "../db/schema/levels.ts";
-import { members } from "../db/schema/members.ts";
-import { organizations } from "../db/schema/organizations.ts";
+import { organizations, projects } from "../db/schema/organizations.ts";
+import { members, projectMembers, users } from "../db/schema/people.ts";
 import { personalApiKeys } from "../db/schema/personal_api_keys.ts";
-import { projectMembers } from "../db/schema/project_members.ts";
-import { projects } from "../db/schema/projects.ts";
-import { users } from "../db/schema/users.ts";
 import type { Key } from "../keys/keys.ts";
-import { allowsApp } from "./apps.ts";
-import type { TenantSql } from "./sql.ts";
+import type { TenantSql } from "./query_scope.ts";
+
+/**
+ * SQL condition on `organizations`: it allows the app with this `client_id`, or there is none
+ * because the key isn't an app's (docs/oauth.md#allowing-only-some-apps). Issuers that the
+ * organization trusts aren't apps, but their ids are `client_id`s, too.
+ */
+export const allowsApp = (client_id: SQLWrapper): SQL => sql`(
+  ${organizations.allowed_apps} is null or ${client_id} is null
+  or exists (select 1 from json_each(${organizations.allowed_apps}) where value = ${client_id})
+  or exists (select 1 from trusted_issuers as t where t.id = ${client_id} and t.organization_id = ${organizations.id}))`;
 
 /** A tenant with the restrictions of its key, as recorded in KV. */
 type Restricted = TenantSql & { key: Pick<Key, "organizations" | "projects"> };

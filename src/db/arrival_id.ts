@@ -9,7 +9,7 @@
  */
 import { type SQL, sql } from "drizzle-orm";
 import type { SQLiteTable } from "drizzle-orm/sqlite-core";
-import { MINUTE_MS } from "../lib/durations.ts";
+import { MINUTE_MS } from "../lib/time.ts";
 
 const NUMBER_BITS = 16;
 const MINUTE_BITS = 25;

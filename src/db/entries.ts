@@ -1,6 +1,6 @@
 /** SQL about entries of the activity log: ids, order, and times of positions. */
 import { and, type SQL, sql } from "drizzle-orm";
-import { MINUTE_MS } from "../lib/durations.ts";
+import { MINUTE_MS } from "../lib/time.ts";
 import { activityLog } from "./schema/activity_log.ts";
 
 const { position, created_at, nonce, organization_id } = activityLog;

@@ -7,7 +7,7 @@ import {
 	notSetUp,
 	preconditionFailed,
 } from "../http/errors.ts";
-import { isFailed } from "./assertion.ts";
+import { isFailed } from "./client.ts";
 
 /** Whether a write failed because another row has the same value in `column` (`table.column`). */
 export const isUniqueViolation = (error: unknown, column: string) =>

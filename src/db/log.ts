@@ -7,8 +7,8 @@ import { getTableColumns, is, SQL, sql } from "drizzle-orm";
 import type { SQLiteColumn, SQLiteTable } from "drizzle-orm/sqlite-core";
 import { v7 } from "uuid";
 import { bytesIn } from "../lib/bytes.ts";
-import { DAY_MS, MINUTE_MS } from "../lib/durations.ts";
 import { grouped } from "../lib/groups.ts";
+import { DAY_MS, MINUTE_MS } from "../lib/time.ts";
 import type { Database } from "./client.ts";
 import type { StoredEntry } from "./schema/log.ts";
 

@@ -1,8 +1,7 @@
 /** Pages of logs (src/db/log.ts). */
 import { and, type SQL, sql } from "drizzle-orm";
 import { envelope, type Key, MAX_PAGE_BYTES, type Page } from "../http/page.ts";
-import { MINUTE_MS } from "../lib/durations.ts";
-import { iso } from "../lib/now.ts";
+import { iso, MINUTE_MS } from "../lib/time.ts";
 import type { Database } from "./client.ts";
 import { contains } from "./contains.ts";
 import { type Logs, newest, type Owner } from "./log.ts";

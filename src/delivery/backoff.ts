@@ -1,4 +1,4 @@
-import { HOUR_MS } from "../lib/durations.ts";
+import { HOUR_MS } from "../lib/time.ts";
 import { UnavailableError } from "../outbound/errors.ts";
 
 /** Returns how many milliseconds a server asked to wait in Retry-After; 0 if it didn't ask. */

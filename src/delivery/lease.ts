@@ -9,7 +9,7 @@
  */
 import { and, eq, isNotNull, isNull, lte, or, sql } from "drizzle-orm";
 import type { SQLiteColumn } from "drizzle-orm/sqlite-core";
-import { iso } from "../lib/now.ts";
+import { iso } from "../lib/time.ts";
 
 type Leased = Record<"lease" | "lease_expires_at", SQLiteColumn>;
 

@@ -2,9 +2,9 @@ import { sql } from "drizzle-orm";
 import * as z from "zod";
 import journal from "../../migrations/meta/_journal.json" with { type: "json" };
 import about from "../../package.json" with { type: "json" };
+import { connect } from "../db/bookmark.ts";
 import type { Database } from "../db/client.ts";
 import { isMissingTable } from "../db/errors.ts";
-import { connect } from "../db/session.ts";
 import { RETRY_AFTER } from "../http/errors.ts";
 import { jsonFile, ok, router } from "../http/router.ts";
 

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { bytesIn } from "../lib/bytes.ts";
 import { readMoment, readRelativeMoment } from "../lib/moment.ts";
-import { shorten } from "../lib/shorten.ts";
+import { shorten } from "../lib/text.ts";
 import type { ErrorCode } from "./codes.ts";
 
 /** A zod issue whose code and message `http/valid.ts` uses unchanged. */

@@ -3,8 +3,7 @@ import { createMiddleware } from "hono/factory";
 import type { BlankInput, HandlerResponse, Input } from "hono/types";
 import * as z from "zod";
 import type { App } from "../env.ts";
-import type { FeedPage } from "./feed_page.ts";
-import type { Envelope } from "./page.ts";
+import type { Envelope, FeedPage } from "./page.ts";
 import type { Documented } from "./response_types.ts";
 
 /** A group of operations in the OpenAPI document: what a router serves. */

@@ -1,12 +1,12 @@
 import { and, eq } from "drizzle-orm";
 import type { Context } from "hono";
+import { connect } from "../db/bookmark.ts";
+import { users } from "../db/schema/people.ts";
 import { personalApiKeys } from "../db/schema/personal_api_keys.ts";
-import { users } from "../db/schema/users.ts";
-import { connect } from "../db/session.ts";
 import type { App } from "../env.ts";
 import { toBase64url } from "../lib/base64url.ts";
-import { DAY_MS } from "../lib/durations.ts";
 import { logWarning } from "../lib/log.ts";
+import { DAY_MS } from "../lib/time.ts";
 import { keyCache } from "./key_cache.ts";
 import { type Key, keyRecord } from "./key_record.ts";
 

@@ -1,8 +1,8 @@
 import { eq, type SQL, sql } from "drizzle-orm";
-import { members } from "../db/schema/members.ts";
 import { organizations } from "../db/schema/organizations.ts";
+import { members } from "../db/schema/people.ts";
 import type { personalApiKeys } from "../db/schema/personal_api_keys.ts";
-import { now } from "../lib/now.ts";
+import { now } from "../lib/time.ts";
 
 /* How long sessions last (docs/keys.md#how-long-a-session-lasts), as SQL. */
 

@@ -4,9 +4,8 @@ import type { Context } from "hono";
 import { insertEach } from "../db/client.ts";
 import { personalApiKeyDays, personalApiKeys } from "../db/schema/personal_api_keys.ts";
 import type { App } from "../env.ts";
-import { DAY_MS, HOUR_MS } from "../lib/durations.ts";
 import { logWarning } from "../lib/log.ts";
-import { iso, now } from "../lib/now.ts";
+import { DAY_MS, HOUR_MS, iso, now } from "../lib/time.ts";
 import { addressOf } from "./addresses.ts";
 import { expiryOf } from "./lifetime.ts";
 

@@ -1,5 +1,5 @@
 import { regexes } from "zod/v4/core";
-import { DAY_MS, HOUR_MS, MINUTE_MS } from "./durations.ts";
+import { DAY_MS, HOUR_MS, MINUTE_MS } from "./time.ts";
 
 const DATETIME = regexes.datetime({ offset: true });
 

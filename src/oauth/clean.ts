@@ -1,12 +1,15 @@
 import { and, eq, inArray, lt } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
 import { deleteOlderThan } from "../db/client.ts";
-import { oauthCodes, oauthDeviceRequests, oauthRefreshTokens } from "../db/schema/oauth.ts";
+import {
+	oauthCodes,
+	oauthDeviceRequests,
+	oauthRefreshTokens,
+	trustedIssuers,
+} from "../db/schema/oauth.ts";
+import { serviceAccounts } from "../db/schema/people.ts";
 import { personalApiKeys } from "../db/schema/personal_api_keys.ts";
-import { serviceAccounts } from "../db/schema/service_accounts.ts";
-import { trustedIssuers } from "../db/schema/trusted_issuers.ts";
-import { HOUR_MS } from "../lib/durations.ts";
-import { iso } from "../lib/now.ts";
+import { HOUR_MS, iso } from "../lib/time.ts";
 
 /**
  * Deletes grants that no token can use any more, expired keys of trusted issuers, codes, and requests

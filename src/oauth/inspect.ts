@@ -1,10 +1,10 @@
 import type { Context } from "hono";
-import { retry } from "../access/retry.ts";
-import { connect } from "../db/session.ts";
+import { retry } from "../access/unit_of_work.ts";
+import { connect } from "../db/bookmark.ts";
 import type { App } from "../env.ts";
 import { countFailure } from "../keys/addresses.ts";
 import { AUDIENCES } from "../keys/audience.ts";
-import { now } from "../lib/now.ts";
+import { now } from "../lib/time.ts";
 import { end, findByToken } from "./consents/grants.ts";
 import { endKey } from "./issuers/rows.ts";
 import { OauthError } from "./protocol/errors.ts";

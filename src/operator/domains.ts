@@ -1,12 +1,11 @@
 import { and, eq } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
 import type * as z from "zod";
-import { retry } from "../access/retry.ts";
-import { commit } from "../access/unit_of_work.ts";
-import { assertExists } from "../db/assertion.ts";
+import { commit, retry } from "../access/unit_of_work.ts";
 import { changes, isUnchanged } from "../db/changes.ts";
-import { domains } from "../db/schema/domains.ts";
-import { now } from "../lib/now.ts";
+import { assertExists } from "../db/client.ts";
+import { domains } from "../db/schema/organizations.ts";
+import { now } from "../lib/time.ts";
 import { whyIncomplete } from "../organizations/domains/connections.ts";
 import { endSessions } from "../organizations/domains/enforcement.ts";
 import { nextRecheck } from "../organizations/domains/recheck.ts";

@@ -3,14 +3,12 @@ import { drizzle } from "drizzle-orm/d1";
 import { alias } from "drizzle-orm/sqlite-core";
 import { v7 } from "uuid";
 import type * as z from "zod";
-import { retry } from "../access/retry.ts";
-import { commit } from "../access/unit_of_work.ts";
+import { commit, retry } from "../access/unit_of_work.ts";
 import { currentOrganization } from "../access/visible.ts";
-import { assertExists } from "../db/assertion.ts";
-import { aliased } from "../db/client.ts";
+import { aliased, assertExists } from "../db/client.ts";
 import { organizations } from "../db/schema/organizations.ts";
+import { users } from "../db/schema/people.ts";
 import { personalApiKeys } from "../db/schema/personal_api_keys.ts";
-import { users } from "../db/schema/users.ts";
 import { newKey } from "../keys/keys.ts";
 import { canWrite, keyChanged, mailChange } from "../people/users/mails.ts";
 import {

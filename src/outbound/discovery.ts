@@ -1,6 +1,6 @@
 import * as oauth from "oauth4webapi";
 import * as z from "zod";
-import { quoted } from "../lib/quoted.ts";
+import { quoted } from "../lib/text.ts";
 import type { checkedRequests } from "./oauth.ts";
 import { sentence } from "./reason.ts";
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { hasAccess } from "../../src/access/access.ts";
+import { hasAccess } from "../../src/access/key_access.ts";
 
 const EARLY = "2999-01-01T00:00:00.000Z";
 const LATE = "2999-01-02T00:00:00.000Z";

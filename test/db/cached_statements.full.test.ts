@@ -1,8 +1,7 @@
 import { and, eq } from "drizzle-orm";
 import { expect, test } from "vitest";
 import { activityLog } from "../../src/db/schema/activity_log.ts";
-import { invites } from "../../src/db/schema/invites.ts";
-import { members } from "../../src/db/schema/members.ts";
+import { invites, members } from "../../src/db/schema/people.ts";
 import { call, db, furnished, join, keyFor, world } from "../support/world.ts";
 
 /**

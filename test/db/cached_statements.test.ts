@@ -4,9 +4,8 @@ import { v7 } from "uuid";
 import { describe, expect, test } from "vitest";
 import { cachedGuard } from "../../src/access/guard.ts";
 import { CachedStatement, cacheByForm } from "../../src/db/cached_statements.ts";
-import { domains } from "../../src/db/schema/domains.ts";
-import { members } from "../../src/db/schema/members.ts";
-import { users } from "../../src/db/schema/users.ts";
+import { domains } from "../../src/db/schema/organizations.ts";
+import { members, users } from "../../src/db/schema/people.ts";
 import { db, person, world } from "../support/world.ts";
 
 describe("a cached statement", () => {

@@ -1,7 +1,7 @@
 import { eq, sql } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
 import { contains } from "../../src/db/contains.ts";
-import { users } from "../../src/db/schema/users.ts";
+import { users } from "../../src/db/schema/people.ts";
 import { db, join, world } from "../support/world.ts";
 
 /** Whether the database finds `needle` in `text`. */

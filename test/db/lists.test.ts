@@ -1,8 +1,8 @@
 import { env } from "cloudflare:workers";
 import { eq } from "drizzle-orm";
 import { beforeAll, describe, expect, test } from "vitest";
+import { projectMembers } from "../../src/db/schema/people.ts";
 import { personalApiKeys } from "../../src/db/schema/personal_api_keys.ts";
-import { projectMembers } from "../../src/db/schema/project_members.ts";
 import { cache, digest } from "../../src/keys/keys.ts";
 import { RETOTAL } from "../support/activity.ts";
 import { wrongCounters } from "../support/counters.ts";

@@ -1,10 +1,9 @@
 import { and, eq } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
-import { organizationId } from "../../src/db/organization_ids.ts";
 import { batchExports } from "../../src/db/schema/batch_exports.ts";
-import { domains } from "../../src/db/schema/domains.ts";
-import { members } from "../../src/db/schema/members.ts";
-import { pluginConfigs } from "../../src/db/schema/plugin_configs.ts";
+import { domains, organizationId } from "../../src/db/schema/organizations.ts";
+import { members } from "../../src/db/schema/people.ts";
+import { pluginConfigs } from "../../src/db/schema/plugins.ts";
 import { webhooks } from "../../src/db/schema/webhooks.ts";
 import { address, guarded, type World } from "../support/routes.ts";
 import { call, cost, db, furnished, join, keyFor, racing } from "../support/world.ts";

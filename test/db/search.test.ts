@@ -1,11 +1,9 @@
 import { eq } from "drizzle-orm";
 import { v7 } from "uuid";
 import { expect, test } from "vitest";
-import { organizationId } from "../../src/db/organization_ids.ts";
-import { members } from "../../src/db/schema/members.ts";
-import { pluginConfigs } from "../../src/db/schema/plugin_configs.ts";
-import { plugins } from "../../src/db/schema/plugins.ts";
-import { projectMembers } from "../../src/db/schema/project_members.ts";
+import { organizationId } from "../../src/db/schema/organizations.ts";
+import { members, projectMembers } from "../../src/db/schema/people.ts";
+import { pluginConfigs, plugins } from "../../src/db/schema/plugins.ts";
 import { newOrganization } from "../../src/organizations/organizations/queries.ts";
 import { needles } from "../support/search_texts.ts";
 import { call, db, furnished, join, keyFor, person, world } from "../support/world.ts";

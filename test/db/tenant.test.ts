@@ -1,11 +1,9 @@
 import { env } from "cloudflare:workers";
 import { and, eq } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
-import { organizationId } from "../../src/db/organization_ids.ts";
-import { members } from "../../src/db/schema/members.ts";
-import { organizations } from "../../src/db/schema/organizations.ts";
+import { organizationId, organizations } from "../../src/db/schema/organizations.ts";
+import { members, users } from "../../src/db/schema/people.ts";
 import { personalApiKeys } from "../../src/db/schema/personal_api_keys.ts";
-import { users } from "../../src/db/schema/users.ts";
 import { digest } from "../../src/keys/keys.ts";
 import { eventually, exhaust } from "../support/time.ts";
 import { call, cost, db, join, keyFor, person, racing, world } from "../support/world.ts";

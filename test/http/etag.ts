@@ -2,7 +2,7 @@ import { eq } from "drizzle-orm";
 import { beforeAll, expect, test } from "vitest";
 import { activityLog } from "../../src/db/schema/activity_log.ts";
 import { personalApiKeys } from "../../src/db/schema/personal_api_keys.ts";
-import { now } from "../../src/lib/now.ts";
+import { now } from "../../src/lib/time.ts";
 import { address, type Guarded, guarded, type World } from "../support/routes.ts";
 import { type call, cost, db, furnished } from "../support/world.ts";
 

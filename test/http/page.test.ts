@@ -1,6 +1,5 @@
 import { beforeAll, describe, expect, test } from "vitest";
-import { organizationId } from "../../src/db/organization_ids.ts";
-import { projects } from "../../src/db/schema/projects.ts";
+import { organizationId, projects } from "../../src/db/schema/organizations.ts";
 import { cost, db, times, world } from "../support/world.ts";
 
 type Home = Awaited<ReturnType<typeof world>>;

@@ -1,10 +1,8 @@
 import { beforeAll, describe, expect, test } from "vitest";
-import { organizationId } from "../../src/db/organization_ids.ts";
 import { batchExports } from "../../src/db/schema/batch_exports.ts";
-import { domains } from "../../src/db/schema/domains.ts";
-import { invites } from "../../src/db/schema/invites.ts";
-import { pluginConfigs } from "../../src/db/schema/plugin_configs.ts";
-import { plugins } from "../../src/db/schema/plugins.ts";
+import { domains, organizationId } from "../../src/db/schema/organizations.ts";
+import { invites } from "../../src/db/schema/people.ts";
+import { pluginConfigs, plugins } from "../../src/db/schema/plugins.ts";
 import { insertLog } from "../support/activity.ts";
 import { cost, db, times, world } from "../support/world.ts";
 import { bytesOf, KIB, textOf } from "./sizes.ts";

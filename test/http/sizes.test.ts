@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { organizationId } from "../../src/db/organization_ids.ts";
+import { organizationId } from "../../src/db/schema/organizations.ts";
 import { plugins } from "../../src/db/schema/plugins.ts";
 import { CERTIFICATE } from "../support/certificate.ts";
 import { wrong } from "../support/errors.ts";

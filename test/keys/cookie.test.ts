@@ -4,8 +4,8 @@ import { eq } from "drizzle-orm";
 import { v7 } from "uuid";
 import { expect, test } from "vitest";
 import { app } from "../../src/app.ts";
+import { users } from "../../src/db/schema/people.ts";
 import { personalApiKeys } from "../../src/db/schema/personal_api_keys.ts";
-import { users } from "../../src/db/schema/users.ts";
 import { keyCache } from "../../src/keys/key_cache.ts";
 import { digest, mint } from "../../src/keys/keys.ts";
 import {

@@ -4,7 +4,7 @@ import { v7 } from "uuid";
 import { expect, test, vi } from "vitest";
 import { scopes } from "../../src/access/scopes.ts";
 import { organizations } from "../../src/db/schema/organizations.ts";
-import { users } from "../../src/db/schema/users.ts";
+import { users } from "../../src/db/schema/people.ts";
 import { forbidden } from "../support/errors.ts";
 import { outbox } from "../support/mail.ts";
 import { post } from "../support/mcp.ts";

@@ -1,12 +1,10 @@
 import { exports } from "cloudflare:workers";
 import { eq } from "drizzle-orm";
 import { expect, test, vi } from "vitest";
-import { organizationId } from "../../src/db/organization_ids.ts";
-import { identities } from "../../src/db/schema/identities.ts";
-import { members } from "../../src/db/schema/members.ts";
-import { organizations } from "../../src/db/schema/organizations.ts";
+import { organizationId, organizations } from "../../src/db/schema/organizations.ts";
+import { members, users } from "../../src/db/schema/people.ts";
 import { personalApiKeys } from "../../src/db/schema/personal_api_keys.ts";
-import { users } from "../../src/db/schema/users.ts";
+import { identities } from "../../src/db/schema/sign_in.ts";
 import { mask } from "../../src/keys/keys.ts";
 import { Operator } from "../../src/operator/entrypoint.ts";
 import { verify } from "../sign_in/link/support.ts";

@@ -2,7 +2,7 @@ import { env } from "cloudflare:workers";
 import { eq } from "drizzle-orm";
 import { v7 } from "uuid";
 import { describe, expect, test, vi } from "vitest";
-import { users } from "../../src/db/schema/users.ts";
+import { users } from "../../src/db/schema/people.ts";
 import { type Mail, send, unlinked } from "../../src/outbound/mail.ts";
 import { outbox } from "../support/mail.ts";
 import { call, db, join, person, world } from "../support/world.ts";

@@ -9,12 +9,10 @@ test("an isolate that starts evaluates no packages and tables but these, and no 
 		"activity_log",
 		"assertions",
 		"idempotency_keys",
-		"members",
+		"levels",
 		"organizations",
+		"people",
 		"personal_api_keys",
-		"project_members",
-		"projects",
-		"users",
 		"webhooks",
 	]);
 	expect(findSlowness(script)).toEqual([]);

@@ -1,10 +1,9 @@
 import { eq } from "drizzle-orm";
 import { v7 } from "uuid";
-import { organizationId } from "../../src/db/organization_ids.ts";
-import { domains } from "../../src/db/schema/domains.ts";
-import { identities } from "../../src/db/schema/identities.ts";
+import { domains, organizationId } from "../../src/db/schema/organizations.ts";
+import { users } from "../../src/db/schema/people.ts";
 import type { Session } from "../../src/db/schema/personal_api_keys.ts";
-import { users } from "../../src/db/schema/users.ts";
+import { identities } from "../../src/db/schema/sign_in.ts";
 import { CERTIFICATE } from "./certificate.ts";
 import { db, keyFor } from "./world.ts";
 

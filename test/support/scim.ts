@@ -3,10 +3,8 @@ import { env, exports } from "cloudflare:workers";
 import { eq } from "drizzle-orm";
 import { v7 } from "uuid";
 import { expect } from "vitest";
-import { organizationId } from "../../src/db/organization_ids.ts";
-import { domains } from "../../src/db/schema/domains.ts";
-import { members } from "../../src/db/schema/members.ts";
-import { users } from "../../src/db/schema/users.ts";
+import { domains, organizationId } from "../../src/db/schema/organizations.ts";
+import { members, users } from "../../src/db/schema/people.ts";
 import { eventually } from "./time.ts";
 import { db, keyFor, world } from "./world.ts";
 

@@ -1,7 +1,7 @@
 import { and, asc, eq } from "drizzle-orm";
 import { typeOf } from "../../src/db/event_types.ts";
-import { organizationId } from "../../src/db/organization_ids.ts";
 import { activityLog } from "../../src/db/schema/activity_log.ts";
+import { organizationId } from "../../src/db/schema/organizations.ts";
 import { db } from "./world.ts";
 
 /** Returns the events of an organization that had no caller, oldest first. */

@@ -1,8 +1,8 @@
 /** Webhooks for tests, and the messages that their endpoints received. */
 import { env } from "cloudflare:workers";
 import { eq } from "drizzle-orm";
-import { organizationId } from "../../src/db/organization_ids.ts";
 import { activityLog } from "../../src/db/schema/activity_log.ts";
+import { organizationId } from "../../src/db/schema/organizations.ts";
 import { webhooks } from "../../src/db/schema/webhooks.ts";
 import { entries } from "./activity.ts";
 import { received } from "./exporting.ts";

@@ -7,7 +7,6 @@ import { v7 } from "uuid";
 import { genesis } from "../../src/activity/audit_streams/chain.ts";
 import { newSecret, sealSecret } from "../../src/activity/webhooks/secret.ts";
 import { app } from "../../src/app.ts";
-import { organizationId } from "../../src/db/organization_ids.ts";
 import { activityLog } from "../../src/db/schema/activity_log.ts";
 import { auditStreams } from "../../src/db/schema/audit_streams.ts";
 import {
@@ -15,22 +14,24 @@ import {
 	batchExportRuns,
 	batchExports,
 } from "../../src/db/schema/batch_exports.ts";
-import { domains } from "../../src/db/schema/domains.ts";
-import { identities } from "../../src/db/schema/identities.ts";
-import { invites } from "../../src/db/schema/invites.ts";
-import { members } from "../../src/db/schema/members.ts";
-import { oauthClients, oauthRefreshTokens } from "../../src/db/schema/oauth.ts";
-import { passkeys } from "../../src/db/schema/passkeys.ts";
+import { oauthClients, oauthRefreshTokens, trustedIssuers } from "../../src/db/schema/oauth.ts";
+import { domains, organizationId, projects } from "../../src/db/schema/organizations.ts";
+import {
+	invites,
+	members,
+	projectMembers,
+	serviceAccounts,
+	users,
+} from "../../src/db/schema/people.ts";
 import { personalApiKeys } from "../../src/db/schema/personal_api_keys.ts";
-import { pluginConfigs } from "../../src/db/schema/plugin_configs.ts";
-import { type Capabilities, pluginSourceFiles, plugins } from "../../src/db/schema/plugins.ts";
-import { projectMembers } from "../../src/db/schema/project_members.ts";
-import { projects } from "../../src/db/schema/projects.ts";
+import {
+	type Capabilities,
+	pluginConfigs,
+	pluginSourceFiles,
+	plugins,
+} from "../../src/db/schema/plugins.ts";
 import { scimGroups, scimTokens } from "../../src/db/schema/scim.ts";
-import { serviceAccounts } from "../../src/db/schema/service_accounts.ts";
-import { trustedIssuers } from "../../src/db/schema/trusted_issuers.ts";
-import { twoFactors } from "../../src/db/schema/two_factor.ts";
-import { users } from "../../src/db/schema/users.ts";
+import { identities, passkeys, twoFactors } from "../../src/db/schema/sign_in.ts";
 import { webhooks } from "../../src/db/schema/webhooks.ts";
 import { keyCache } from "../../src/keys/key_cache.ts";
 import { cache, digest, mask, mint, newToken } from "../../src/keys/keys.ts";

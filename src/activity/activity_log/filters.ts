@@ -3,7 +3,7 @@ import type * as z from "zod";
 import { userWith } from "../../access/visible.ts";
 import { positionFrom, positionUntil } from "../../db/entries.ts";
 import { activityLog } from "../../db/schema/activity_log.ts";
-import { users } from "../../db/schema/users.ts";
+import { users } from "../../db/schema/people.ts";
 import { normalizeAddress } from "../../http/fields.ts";
 import type { filters } from "./shape.ts";
 

@@ -5,7 +5,7 @@ import { inList } from "../../db/client.ts";
 import { activityLog } from "../../db/schema/activity_log.ts";
 import { auditStreams } from "../../db/schema/audit_streams.ts";
 import { webhooks } from "../../db/schema/webhooks.ts";
-import { DAY_MS } from "../../lib/durations.ts";
+import { DAY_MS } from "../../lib/time.ts";
 
 /** For how many more days undelivered entries are kept (docs/audit.md#what-is-kept). */
 const UNDELIVERED_DAYS = 30;

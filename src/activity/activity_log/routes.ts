@@ -1,4 +1,4 @@
-import { query } from "../../access/valid.ts";
+import { query } from "../../access/input.ts";
 import { type Download, download } from "../../http/download.ts";
 import { page } from "../../http/page.ts";
 import { paginated, router, type Text } from "../../http/router.ts";

@@ -2,7 +2,7 @@ import * as z from "zod";
 import { entryId } from "../../db/entries.ts";
 import { ACTIVITIES } from "../../db/event_types.ts";
 import { activityLog } from "../../db/schema/activity_log.ts";
-import { users } from "../../db/schema/users.ts";
+import { users } from "../../db/schema/people.ts";
 import { explain, queryMoment, text, timestamp, uuid } from "../../http/fields.ts";
 
 /** The scopes of entries that have a caller. */

@@ -10,7 +10,7 @@ import type { Bucket } from "../../exports/destinations/buckets/bucket.ts";
 import { openBucket } from "../../exports/destinations/buckets/open.ts";
 import { opened } from "../../exports/destinations/secrets.ts";
 import { logWarning } from "../../lib/log.ts";
-import { iso } from "../../lib/now.ts";
+import { iso } from "../../lib/time.ts";
 import { MisconfiguredError, SupersededError } from "../../outbound/errors.ts";
 import type { Stream } from "./entries.ts";
 import { type File, nextFile, plannedFile } from "./file.ts";

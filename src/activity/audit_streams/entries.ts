@@ -4,7 +4,7 @@ import { type Database, inList } from "../../db/client.ts";
 import { nextPositions } from "../../db/entries.ts";
 import { activityLog } from "../../db/schema/activity_log.ts";
 import type { AuditFile, auditStreams } from "../../db/schema/audit_streams.ts";
-import { users } from "../../db/schema/users.ts";
+import { users } from "../../db/schema/people.ts";
 import { eventColumns } from "../events/event.ts";
 
 export type Stream = typeof auditStreams.$inferSelect;

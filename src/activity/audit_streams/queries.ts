@@ -1,13 +1,12 @@
 import { and, eq, sql } from "drizzle-orm";
 import { v7 } from "uuid";
 import type * as z from "zod";
+import { assertRoom, removeRow } from "../../access/objects.ts";
 import { readPage } from "../../access/pages.ts";
-import { removeRow } from "../../access/remove.ts";
-import { retry } from "../../access/retry.ts";
-import { assertRoom } from "../../access/room.ts";
 import type { Tenant } from "../../access/tenant.ts";
-import { assertExists } from "../../db/assertion.ts";
+import { retry } from "../../access/unit_of_work.ts";
 import { changes } from "../../db/changes.ts";
+import { assertExists } from "../../db/client.ts";
 import { lastPosition } from "../../db/entries.ts";
 import { auditStreams } from "../../db/schema/audit_streams.ts";
 import { NO_LEASE } from "../../delivery/lease.ts";
@@ -15,7 +14,7 @@ import { merged, sealed } from "../../exports/destinations/secrets.ts";
 import { orNotFound } from "../../http/errors.ts";
 import { mapResults, type Page } from "../../http/page.ts";
 import { cipherOf } from "../../keys/secrets.ts";
-import { now } from "../../lib/now.ts";
+import { now } from "../../lib/time.ts";
 import { genesis } from "./chain.ts";
 import { type create, toAuditStream, type update as Update } from "./shape.ts";
 

@@ -1,15 +1,13 @@
 /** How a worker takes a stream, stores its progress and ends its turn. */
 import { and, eq } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
-import { commitIfCurrent } from "../../access/retry.ts";
-import { assertExists } from "../../db/assertion.ts";
-import type { Database } from "../../db/client.ts";
+import { commitIfCurrent } from "../../access/unit_of_work.ts";
+import { assertExists, type Database } from "../../db/client.ts";
 import { bySystem } from "../../db/record.ts";
 import { type AuditFile, auditStreams } from "../../db/schema/audit_streams.ts";
 import { backoff, retryAfterOf, spread } from "../../delivery/backoff.ts";
 import { isDue, isHeld, NO_LEASE, newLease } from "../../delivery/lease.ts";
-import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../lib/durations.ts";
-import { iso, now } from "../../lib/now.ts";
+import { DAY_MS, HOUR_MS, iso, MINUTE_MS, now } from "../../lib/time.ts";
 import { MisconfiguredError, SupersededError } from "../../outbound/errors.ts";
 import { reason } from "../../outbound/reason.ts";
 import type { Stream } from "./entries.ts";

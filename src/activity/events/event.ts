@@ -2,9 +2,9 @@ import { eq } from "drizzle-orm";
 import type { Database } from "../../db/client.ts";
 import { entryId } from "../../db/entries.ts";
 import { typeOf } from "../../db/event_types.ts";
-import { organizationUuid } from "../../db/organization_ids.ts";
 import { activityLog } from "../../db/schema/activity_log.ts";
-import { users } from "../../db/schema/users.ts";
+import { organizationUuid } from "../../db/schema/organizations.ts";
+import { users } from "../../db/schema/people.ts";
 import { CURRENT_VERSION } from "../../http/versions.ts";
 
 /** The columns of an event in `activity_log` joined with `users`. `position` is internal. */

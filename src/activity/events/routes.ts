@@ -1,7 +1,6 @@
-import { query } from "../../access/valid.ts";
+import { query } from "../../access/input.ts";
 import { type Download, download } from "../../http/download.ts";
-import { feedPage } from "../../http/feed_page.ts";
-import { page } from "../../http/page.ts";
+import { feedPage, page } from "../../http/page.ts";
 import { feedOf, router } from "../../http/router.ts";
 import { type EventRow, toEvent } from "./event.ts";
 import * as feed from "./queries.ts";

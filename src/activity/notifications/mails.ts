@@ -1,5 +1,4 @@
-import { pluralize } from "../../lib/plural.ts";
-import { shorten } from "../../lib/shorten.ts";
+import { pluralize, shorten } from "../../lib/text.ts";
 import {
 	linkTo,
 	type Mail,

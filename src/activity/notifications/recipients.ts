@@ -2,10 +2,9 @@ import { and, eq, gte, or, sql } from "drizzle-orm";
 import { visibleTo } from "../../access/visible.ts";
 import { type Database, inList } from "../../db/client.ts";
 import { ADMIN } from "../../db/schema/levels.ts";
-import { members } from "../../db/schema/members.ts";
 import type { Recipients } from "../../db/schema/notifications.ts";
-import { projects } from "../../db/schema/projects.ts";
-import { isActivePerson, users } from "../../db/schema/users.ts";
+import { projects } from "../../db/schema/organizations.ts";
+import { isActivePerson, members, users } from "../../db/schema/people.ts";
 import type { Event } from "./mails.ts";
 import { effective, type Type } from "./types.ts";
 

@@ -1,6 +1,6 @@
 import { kindsOf, SYSTEM_TYPES, typeOf } from "../../db/event_types.ts";
 import type { Recipients } from "../../db/schema/notifications.ts";
-import { DAY_MS, HOUR_MS } from "../../lib/durations.ts";
+import { DAY_MS, HOUR_MS } from "../../lib/time.ts";
 
 /** The types of events that can be mailed (docs/notifications.md#what-is-mailed). */
 export const TYPES = SYSTEM_TYPES;

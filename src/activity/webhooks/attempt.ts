@@ -1,7 +1,7 @@
 import { sql } from "drizzle-orm";
 import { v7 } from "uuid";
 import { type Delivery, webhooks } from "../../db/schema/webhooks.ts";
-import { now } from "../../lib/now.ts";
+import { now } from "../../lib/time.ts";
 import { addressOf, retryAfter, sender } from "../../outbound/send.ts";
 import { type EventRow, type FeedEvent, toEvent } from "../events/event.ts";
 import { bodyOf } from "./formats.ts";

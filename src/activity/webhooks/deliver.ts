@@ -1,10 +1,9 @@
 import { lte, sql } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
 import * as z from "zod";
-import { enqueueDeliveries } from "../../access/deliveries.ts";
+import { enqueueDeliveries } from "../../access/wake.ts";
 import { webhooks } from "../../db/schema/webhooks.ts";
-import { MINUTE_MS } from "../../lib/durations.ts";
-import { iso } from "../../lib/now.ts";
+import { iso, MINUTE_MS } from "../../lib/time.ts";
 import type { EventRow } from "../events/event.ts";
 import { attempts } from "./attempt.ts";
 import { type Round, recordRound, take, type Webhook } from "./progress.ts";

@@ -1,4 +1,4 @@
-import { shorten } from "../../lib/shorten.ts";
+import { shorten } from "../../lib/text.ts";
 import { linkTo, singleLine } from "../../outbound/mail.ts";
 import type { FeedEvent } from "../events/event.ts";
 import { TYPE_WORDS } from "../events/words.ts";

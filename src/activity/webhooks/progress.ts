@@ -1,14 +1,12 @@
 /** Where a worker starts, and how it saves its progress (deliver.ts). */
 import { and, eq, getTableColumns, sql } from "drizzle-orm";
-import { commitIfCurrent } from "../../access/retry.ts";
-import { assertExists } from "../../db/assertion.ts";
-import { type Connected, type Database, runBatch } from "../../db/client.ts";
+import { commitIfCurrent } from "../../access/unit_of_work.ts";
+import { assertExists, type Connected, type Database, runBatch } from "../../db/client.ts";
 import { bySystem } from "../../db/record.ts";
 import { type Delivery, webhooks } from "../../db/schema/webhooks.ts";
 import { backoff } from "../../delivery/backoff.ts";
 import { isDue, isHeld, NO_LEASE, newLease } from "../../delivery/lease.ts";
-import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../lib/durations.ts";
-import { iso, now } from "../../lib/now.ts";
+import { DAY_MS, HOUR_MS, iso, MINUTE_MS, now } from "../../lib/time.ts";
 import type { EventRow } from "../events/event.ts";
 import { type Attempt, withDeliveries } from "./attempt.ts";
 import { isPending, pendingOf, selectPending } from "./pending.ts";

@@ -1,13 +1,12 @@
 import { and, eq, getTableColumns, gte, sql } from "drizzle-orm";
 import { v7 } from "uuid";
 import type * as z from "zod";
+import { assertRoom, removeRow } from "../../access/objects.ts";
 import { readPage } from "../../access/pages.ts";
-import { removeRow } from "../../access/remove.ts";
-import { retry } from "../../access/retry.ts";
-import { assertRoom } from "../../access/room.ts";
 import type { Tenant } from "../../access/tenant.ts";
-import { assertExists } from "../../db/assertion.ts";
+import { retry } from "../../access/unit_of_work.ts";
 import { changes } from "../../db/changes.ts";
+import { assertExists } from "../../db/client.ts";
 import { nextPositions, positionFrom } from "../../db/entries.ts";
 import { type ActivityOf, kindsOf } from "../../db/event_types.ts";
 import { activityLog } from "../../db/schema/activity_log.ts";
@@ -15,7 +14,7 @@ import { webhooks } from "../../db/schema/webhooks.ts";
 import { NO_LEASE } from "../../delivery/lease.ts";
 import { invalid } from "../../http/errors.ts";
 import { mapResults, type Page } from "../../http/page.ts";
-import { iso, now } from "../../lib/now.ts";
+import { iso, now } from "../../lib/time.ts";
 import { newSecret, ROLL_MS, sealRoutingKey, sealSecret } from "./secret.ts";
 import {
 	type create,

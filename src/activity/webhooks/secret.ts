@@ -1,7 +1,7 @@
 import type { webhooks } from "../../db/schema/webhooks.ts";
 import { cipherOf } from "../../keys/secrets.ts";
-import { DAY_MS } from "../../lib/durations.ts";
 import { logWarning } from "../../lib/log.ts";
+import { DAY_MS } from "../../lib/time.ts";
 
 /** How long the previous secret also signs (docs/webhooks.md#rolling-the-secret). */
 export const ROLL_MS = DAY_MS;

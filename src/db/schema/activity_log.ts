@@ -1,8 +1,8 @@
 import { sql } from "drizzle-orm";
 import { index, integer, sqliteTable, text } from "drizzle-orm/sqlite-core";
-import { now } from "../../lib/now.ts";
+import { now } from "../../lib/time.ts";
 import { boolean, list, moment } from "./columns.ts";
-import { users } from "./users.ts";
+import { users } from "./people.ts";
 
 /** One changed field in an entry of the activity log. */
 export type Change = {

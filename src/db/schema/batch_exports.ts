@@ -9,7 +9,7 @@ import {
 	uniqueIndex,
 } from "drizzle-orm/sqlite-core";
 import { v7 } from "uuid";
-import { now } from "../../lib/now.ts";
+import { now } from "../../lib/time.ts";
 import { boolean, counter, created_at, lease, map, moment, updated_at } from "./columns.ts";
 import { logContent, logPosition } from "./log.ts";
 

@@ -1,6 +1,6 @@
 import { customType, integer, text } from "drizzle-orm/sqlite-core";
 import { v7 } from "uuid";
-import { now } from "../../lib/now.ts";
+import { now } from "../../lib/time.ts";
 
 export const id = () => text().primaryKey().$defaultFn(v7);
 export const created_at = () => text().notNull().$defaultFn(now);

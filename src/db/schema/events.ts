@@ -7,7 +7,7 @@ import {
 	text,
 	uniqueIndex,
 } from "drizzle-orm/sqlite-core";
-import { HOUR_MS } from "../../lib/durations.ts";
+import { HOUR_MS } from "../../lib/time.ts";
 import { moment } from "./columns.ts";
 
 /** Formats the 32 hexadecimal digits of a UUID. */

@@ -1,6 +1,6 @@
 import { integer, primaryKey, sqliteTable, text } from "drizzle-orm/sqlite-core";
 import { created_at } from "./columns.ts";
-import { users } from "./users.ts";
+import { users } from "./people.ts";
 
 /** POST requests of a day with an `Idempotency-Key` (docs/api.md#safe-retries). */
 export const idempotencyKeys = sqliteTable(

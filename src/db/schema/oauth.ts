@@ -1,6 +1,7 @@
-import { index, integer, sqliteTable, text } from "drizzle-orm/sqlite-core";
+import { foreignKey, index, integer, sqliteTable, text } from "drizzle-orm/sqlite-core";
 import { boolean, created_at, id, list, map } from "./columns.ts";
 import { organizations } from "./organizations.ts";
+import { serviceAccounts } from "./people.ts";
 import { personalApiKeys } from "./personal_api_keys.ts";
 
 /** What a person has allowed an app, until the app exchanges its code (docs/oauth.md). */
@@ -99,4 +100,34 @@ export const oauthClients = sqliteTable(
 		created_at: created_at(),
 	},
 	(t) => [index("oauth_clients_organization").on(t.organization_id, t.id)],
+);
+
+/**
+ * Whose tokens are exchanged for keys of a service account (docs/oauth.md#jobs-without-keys). These
+ * keys have the id of the row as `client_id`.
+ */
+export const trustedIssuers = sqliteTable(
+	"trusted_issuers",
+	{
+		id: id(),
+		organization_id: integer().notNull(),
+		service_account_id: text().notNull(),
+		name: text().notNull(),
+		issuer: text().notNull(),
+		audience: text().notNull(),
+		subject: text().notNull(),
+		claims: map<Record<string, string>>().default({}),
+		scopes: list<string>(),
+		scoped_projects: list<number>(),
+		created_at: created_at(),
+		/** When a token was last exchanged, to within an hour. */
+		last_used_at: text(),
+	},
+	(t) => [
+		index("trusted_issuers_account").on(t.organization_id, t.service_account_id, t.id),
+		foreignKey({
+			columns: [t.organization_id, t.service_account_id],
+			foreignColumns: [serviceAccounts.organization_id, serviceAccounts.id],
+		}).onDelete("cascade"),
+	],
 );

@@ -1,5 +1,7 @@
-import { integer, sqliteTable, text } from "drizzle-orm/sqlite-core";
+import { type Column, type SQL, sql } from "drizzle-orm";
+import { index, integer, primaryKey, sqliteTable, text } from "drizzle-orm/sqlite-core";
 import { v7 } from "uuid";
+import { now } from "../../lib/time.ts";
 import { boolean, counter, created_at, list, updated_at } from "./columns.ts";
 
 /** One entry of Organization.available_product_features. */
@@ -39,3 +41,80 @@ export const organizations = sqliteTable("organizations", {
 	created_at: created_at(),
 	updated_at: updated_at(),
 });
+
+/*
+ * Rows refer to an organization by its integer. The API, events and restrictions of keys show its
+ * UUID.
+ */
+
+/** SQL for the id of the organization with this UUID; null if there is none. */
+export const organizationId = (uuid: string | SQL): SQL<number> =>
+	sql`(select o.id from organizations as o where o.uuid = ${uuid})`;
+
+/** SQL for the UUID of the organization with this id; null if it was deleted. */
+export const organizationUuid = (id: Column | SQL<number>): SQL<string | null> =>
+	sql`(select o.uuid from organizations as o where o.id = ${id})`;
+
+/** Trigger `projects_delete`, after a delete: marks the project's batch exports as deleted. */
+export const projects = sqliteTable(
+	"projects",
+	{
+		id: integer().primaryKey({ autoIncrement: true }),
+		uuid: text().notNull().$defaultFn(v7),
+		organization_id: integer()
+			.notNull()
+			.references(() => organizations.id, { onDelete: "cascade" }),
+		name: text().notNull(),
+		timezone: text().notNull().default("UTC"),
+		/** Whether the project is private: visible only to admins and to its members. */
+		access_control: boolean().notNull().default(false),
+		created_at: created_at(),
+	},
+	(t) => [index("projects_organization").on(t.organization_id)],
+);
+
+/**
+ * Trigger `domains_delete`, after a delete: deletes the identities at the domain's providers, and all
+ * rows of its SCIM provider (src/db/schema/scim.ts).
+ */
+export const domains = sqliteTable(
+	"domains",
+	{
+		id: text().notNull().$defaultFn(v7),
+		organization_id: integer()
+			.notNull()
+			.references(() => organizations.id, { onDelete: "cascade" }),
+		domain: text().notNull().unique(),
+		/** When the organization added the domain, or renamed another domain to it. */
+		claimed_at: text().$defaultFn(now),
+		/** null: not verified. */
+		verified_at: text(),
+		verification_challenge: text().notNull(),
+		jit_provisioning_enabled: boolean().notNull().default(false),
+		sso_enforcement: text().notNull().default(""),
+		saml_entity_id: text(),
+		saml_acs_url: text(),
+		saml_x509_cert: text(),
+		/** Whether the SAML provider may start a sign-in. */
+		saml_idp_initiated: boolean().notNull().default(false),
+		oidc_issuer: text(),
+		oidc_client_id: text(),
+		/** Encrypted. */
+		oidc_client_secret: text(),
+		/** The level of members that just-in-time provisioning adds. */
+		jit_provisioning_level: integer().notNull().default(1),
+		/** The ids of the users who can sign in by mail although single sign-on is enforced. */
+		break_glass: list<number>(),
+		/** When the DNS record of a verified domain is checked again; empty: immediately. */
+		recheck_at: text().notNull().default(""),
+		/** The number of consecutive checks that didn't find it, and the time of the first of them. */
+		failed_rechecks: integer().notNull().default(0),
+		missing_since: text(),
+	},
+	(t) => [
+		primaryKey({ columns: [t.organization_id, t.id] }),
+		// For what only names the domain: its sign-in pages, and connections.
+		index("domains_id").on(t.id),
+		index("domains_recheck").on(t.recheck_at).where(sql`verified_at is not null`),
+	],
+);

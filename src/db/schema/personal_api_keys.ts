@@ -2,7 +2,7 @@ import { sql } from "drizzle-orm";
 import { index, integer, primaryKey, sqliteTable, text } from "drizzle-orm/sqlite-core";
 import { CURRENT_VERSION, FIRST_VERSION } from "../../http/versions.ts";
 import { created_at, id, list } from "./columns.ts";
-import { users } from "./users.ts";
+import { users } from "./people.ts";
 
 /** How a session was started (docs/keys.md#signing-in). */
 export type Session = {

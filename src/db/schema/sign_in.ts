@@ -1,10 +1,37 @@
 import { and, gt, isNull, lt, sql } from "drizzle-orm";
-import { index, integer, sqliteTable, text } from "drizzle-orm/sqlite-core";
-import { HOUR_MS, MINUTE_MS } from "../../lib/durations.ts";
-import { now } from "../../lib/now.ts";
-import { boolean, created_at, id, map } from "./columns.ts";
-import { identities } from "./identities.ts";
-import { users } from "./users.ts";
+import { index, integer, primaryKey, sqliteTable, text } from "drizzle-orm/sqlite-core";
+import { v7 } from "uuid";
+import { HOUR_MS, MINUTE_MS, now } from "../../lib/time.ts";
+import { boolean, created_at, id, list, map } from "./columns.ts";
+import { users } from "./people.ts";
+
+/**
+ * Accounts at providers that sign users in (docs/sign-on.md).
+ *
+ * Trigger `identities_insert`, after an insert: sets `users.has_social_auth`.
+ * Trigger `identities_delete`, after a delete: clears it with the user's last identity, and deletes
+ * the sessions that were started with the identity's connection.
+ */
+export const identities = sqliteTable(
+	"identities",
+	{
+		/** `google-oauth2`, `github`, `gitlab`, `saml:<domain id>` or `oidc:<domain id>`. */
+		connection: text().notNull(),
+		/** The provider's id of the account, which never changes (`sub`, NameID). */
+		subject: text().notNull(),
+		user_id: integer()
+			.notNull()
+			.references(() => users.id, { onDelete: "cascade" }),
+		/** The address that the provider reported when the identity was linked. */
+		email: text().notNull(),
+		created_at: created_at(),
+		last_used_at: text(),
+	},
+	(t) => [
+		primaryKey({ columns: [t.connection, t.subject] }),
+		index("identities_user").on(t.user_id),
+	],
+);
 
 /** Mailed sign-in links (docs/keys.md#signing-in). Rows are deleted after an hour. */
 export const signIns = sqliteTable(
@@ -63,3 +90,60 @@ export const isOpen = () => and(isNull(signIns.key_id), gt(signIns.expires_at, n
 
 /** SQL condition on `sign_ins`: the link is open, and a code can be tried with it. */
 export const canStillBeUsed = () => and(isOpen(), lt(signIns.attempts, MAX_ATTEMPTS));
+
+/** Passkeys (WebAuthn credentials) of users (docs/keys.md#signing-in). */
+export const passkeys = sqliteTable(
+	"passkeys",
+	{
+		/** The authenticator's id of the credential, base64url. */
+		credential_id: text().primaryKey(),
+		/** What the API shows as the id. */
+		id: text().notNull().$defaultFn(v7),
+		user_id: integer()
+			.notNull()
+			.references(() => users.id, { onDelete: "cascade" }),
+		name: text().notNull(),
+		/** COSE, base64url. */
+		public_key: text().notNull(),
+		/** The authenticator's number of signatures; 0 if it doesn't count. */
+		sign_count: integer().notNull(),
+		transports: list<string>(),
+		/** Whether it is synchronized between devices. */
+		is_backed_up: boolean().notNull(),
+		created_at: created_at(),
+		last_used_at: text(),
+	},
+	(t) => [index("passkeys_user").on(t.user_id)],
+);
+
+/**
+ * The second factor of a user: time-based codes (RFC 6238), and the attempts with any factor. A user
+ * with passkeys has a row, too.
+ */
+export const twoFactors = sqliteTable("two_factors", {
+	user_id: integer()
+		.primaryKey()
+		.references(() => users.id, { onDelete: "cascade" }),
+	/** Encrypted; null: the user has only passkeys. */
+	secret: text(),
+	/** null: the user hasn't proven yet to have the secret. */
+	confirmed_at: text(),
+	/** The time step of the latest used code. Codes of this and earlier time steps are rejected. */
+	last_step: integer().notNull().default(0),
+	/** The number of wrong codes since `attempts_since`, plus the codes that are being checked. */
+	attempts: integer().notNull().default(0),
+	attempts_since: text().notNull().$defaultFn(now),
+});
+
+/** Codes for users who lost their device. A row is deleted when its code is used. */
+export const recoveryCodes = sqliteTable(
+	"recovery_codes",
+	{
+		user_id: integer()
+			.notNull()
+			.references(() => users.id, { onDelete: "cascade" }),
+		/** HMAC of the code (`digests` in src/keys/secrets.ts). */
+		digest: text().notNull(),
+	},
+	(t) => [primaryKey({ columns: [t.user_id, t.digest] })],
+);

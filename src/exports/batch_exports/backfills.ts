@@ -1,9 +1,8 @@
 import { and, eq, gt, isNull, lt, sql } from "drizzle-orm";
 import type * as z from "zod";
-import { retry } from "../../access/retry.ts";
 import type { Tenant } from "../../access/tenant.ts";
-import { assertExists } from "../../db/assertion.ts";
-import { inList } from "../../db/client.ts";
+import { retry } from "../../access/unit_of_work.ts";
+import { assertExists, inList } from "../../db/client.ts";
 import { countWhere } from "../../db/list.ts";
 import {
 	batchExportBackfills,
@@ -12,7 +11,7 @@ import {
 } from "../../db/schema/batch_exports.ts";
 import { invalid, orNotFound } from "../../http/errors.ts";
 import type { Page } from "../../http/page.ts";
-import { now } from "../../lib/now.ts";
+import { now } from "../../lib/time.ts";
 import {
 	advanceBackfill,
 	beginBackfill,

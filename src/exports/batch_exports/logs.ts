@@ -6,7 +6,7 @@ import { batchExportRuns, type LEVELS } from "../../db/schema/batch_exports.ts";
 import type { StoredEntry } from "../../db/schema/log.ts";
 import { orNotFound } from "../../http/errors.ts";
 import type { Page } from "../../http/page.ts";
-import { MINUTE_MS } from "../../lib/durations.ts";
+import { MINUTE_MS } from "../../lib/time.ts";
 import { EXPORT_LOGS } from "../engine/run_log.ts";
 import { selectOne as selectRun } from "./runs.ts";
 import { type logFilters, toBatchExport } from "./shape.ts";

@@ -1,9 +1,9 @@
 import { and, eq } from "drizzle-orm";
 import type * as z from "zod";
-import { retry } from "../../access/retry.ts";
 import type { Tenant } from "../../access/tenant.ts";
-import { assertExists } from "../../db/assertion.ts";
+import { retry } from "../../access/unit_of_work.ts";
 import { changes } from "../../db/changes.ts";
+import { assertExists } from "../../db/client.ts";
 import { batchExports } from "../../db/schema/batch_exports.ts";
 import { beginBackfill, checkRunning } from "../engine/backfill_runs.ts";
 import { logWhere } from "../engine/run_log.ts";

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { body, query } from "../../access/valid.ts";
+import { body, query } from "../../access/input.ts";
 import { page } from "../../http/page.ts";
 import { created, noContent, ok, paginated, paginatedWithin, router } from "../../http/router.ts";
 import { TestResult } from "../../outbound/steps.ts";

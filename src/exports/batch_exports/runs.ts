@@ -13,10 +13,9 @@ import {
 	sql,
 } from "drizzle-orm";
 import type * as z from "zod";
-import { retry as again } from "../../access/retry.ts";
 import type { Tenant } from "../../access/tenant.ts";
-import { assertExists } from "../../db/assertion.ts";
-import { inList } from "../../db/client.ts";
+import { retry as again } from "../../access/unit_of_work.ts";
+import { assertExists, inList } from "../../db/client.ts";
 import { countWhere, matching } from "../../db/list.ts";
 import {
 	batchExportRuns,
@@ -28,7 +27,7 @@ import {
 import { NO_LEASE } from "../../delivery/lease.ts";
 import { invalid, orNotFound } from "../../http/errors.ts";
 import type { Page } from "../../http/page.ts";
-import { now } from "../../lib/now.ts";
+import { now } from "../../lib/time.ts";
 import { sentence } from "../../outbound/reason.ts";
 import { FROM_START } from "../engine/loaded.ts";
 import { logWhere } from "../engine/run_log.ts";

@@ -1,6 +1,6 @@
 import { drizzle } from "drizzle-orm/d1";
 import { batchExportRuns } from "../../db/schema/batch_exports.ts";
-import { now } from "../../lib/now.ts";
+import { now } from "../../lib/time.ts";
 import { SupersededError } from "../../outbound/errors.ts";
 import { clean } from "./clean.ts";
 import { leaseEnd, type RunLease } from "./launch.ts";

@@ -1,11 +1,11 @@
 import { and, eq, sql } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
-import { commitIfCurrent } from "../../access/retry.ts";
-import { assertExists } from "../../db/assertion.ts";
+import { commitIfCurrent } from "../../access/unit_of_work.ts";
 import { changes } from "../../db/changes.ts";
+import { assertExists } from "../../db/client.ts";
 import { bySystem } from "../../db/record.ts";
 import { batchExports } from "../../db/schema/batch_exports.ts";
-import { now } from "../../lib/now.ts";
+import { now } from "../../lib/time.ts";
 import type { Loaded } from "./loaded.ts";
 import { logWhere } from "./run_log.ts";
 

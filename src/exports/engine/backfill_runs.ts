@@ -1,8 +1,7 @@
 import { and, eq, gt, isNull, lte, type SQL, sql } from "drizzle-orm";
 import type { SQLiteColumn } from "drizzle-orm/sqlite-core";
 import { v7 } from "uuid";
-import { assertThat } from "../../db/assertion.ts";
-import { type Database, insertWhere, runBatch } from "../../db/client.ts";
+import { assertThat, type Database, insertWhere, runBatch } from "../../db/client.ts";
 import {
 	batchExportBackfills,
 	batchExportRanges,
@@ -11,8 +10,8 @@ import {
 	isByArrival,
 } from "../../db/schema/batch_exports.ts";
 import { conflict, throttled } from "../../http/errors.ts";
-import { iso, now } from "../../lib/now.ts";
-import { pluralize } from "../../lib/plural.ts";
+import { pluralize } from "../../lib/text.ts";
+import { iso, now } from "../../lib/time.ts";
 import { logWhere } from "./run_log.ts";
 import {
 	firstMissing,

@@ -1,8 +1,7 @@
 import { and, eq, isNotNull } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
 import { batchExportRuns } from "../../db/schema/batch_exports.ts";
-import { DAY_MS } from "../../lib/durations.ts";
-import { now } from "../../lib/now.ts";
+import { DAY_MS, now } from "../../lib/time.ts";
 import { isRun, type Loaded, prepare } from "./loaded.ts";
 
 /** Afterwards, unfinished output is left: the bucket may be gone, or the credentials revoked. */

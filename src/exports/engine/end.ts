@@ -1,13 +1,12 @@
 import { sql } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
-import { commitIfCurrent } from "../../access/retry.ts";
-import { assertExists } from "../../db/assertion.ts";
-import type { Database } from "../../db/client.ts";
+import { commitIfCurrent } from "../../access/unit_of_work.ts";
+import { assertExists, type Database } from "../../db/client.ts";
 import { bySystem } from "../../db/record.ts";
 import { batchExportDays, batchExportRuns } from "../../db/schema/batch_exports.ts";
 import { NO_LEASE } from "../../delivery/lease.ts";
-import { now } from "../../lib/now.ts";
-import { pluralize } from "../../lib/plural.ts";
+import { pluralize } from "../../lib/text.ts";
+import { now } from "../../lib/time.ts";
 import { sentence } from "../../outbound/reason.ts";
 import { type Attempt, reload, remember } from "./attempt.ts";
 import { clean } from "./clean.ts";

@@ -1,12 +1,10 @@
 import { and, desc, eq, getTableColumns, isNull, lt, sql } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
 import { alias } from "drizzle-orm/sqlite-core";
-import { assertThat } from "../../db/assertion.ts";
-import { type Database, insertEach } from "../../db/client.ts";
+import { assertThat, type Database, insertEach } from "../../db/client.ts";
 import { batchExportRanges, batchExportRuns, batchExports } from "../../db/schema/batch_exports.ts";
-import { DAY_MS, MINUTE_MS } from "../../lib/durations.ts";
-import { iso } from "../../lib/now.ts";
-import { shorten } from "../../lib/shorten.ts";
+import { shorten } from "../../lib/text.ts";
+import { DAY_MS, iso, MINUTE_MS } from "../../lib/time.ts";
 import { changesOf, type Range } from "./ranges.ts";
 
 /** How many runs a tick folds. */

@@ -3,9 +3,8 @@ import { drizzle } from "drizzle-orm/d1";
 import type { Database } from "../../db/client.ts";
 import { batchExportRuns } from "../../db/schema/batch_exports.ts";
 import { NO_LEASE, newLease } from "../../delivery/lease.ts";
-import { MINUTE_MS } from "../../lib/durations.ts";
 import { logWarning } from "../../lib/log.ts";
-import { iso, now } from "../../lib/now.ts";
+import { iso, MINUTE_MS, now } from "../../lib/time.ts";
 
 /** A lease on a run, held by a Workflow instance, whose parameter it is. */
 export type RunLease = { batch_export_id: number; run_id: string; lease: number };

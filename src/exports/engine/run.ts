@@ -4,7 +4,7 @@ import { runBatch } from "../../db/client.ts";
 import { batchExportRuns } from "../../db/schema/batch_exports.ts";
 import { retryAfterOf } from "../../delivery/backoff.ts";
 import { NO_LEASE } from "../../delivery/lease.ts";
-import { iso, now } from "../../lib/now.ts";
+import { iso, now } from "../../lib/time.ts";
 import { MisconfiguredError, SupersededError } from "../../outbound/errors.ts";
 import { reason, sentence } from "../../outbound/reason.ts";
 import { type Attempt, openAttempt } from "./attempt.ts";

@@ -12,8 +12,7 @@ import {
 	batchExports,
 } from "../../db/schema/batch_exports.ts";
 import { forEachLogged, runSequentially } from "../../lib/background.ts";
-import { DAY_MS, MINUTE_MS } from "../../lib/durations.ts";
-import { iso, now } from "../../lib/now.ts";
+import { DAY_MS, iso, MINUTE_MS, now } from "../../lib/time.ts";
 import { advanceBackfill } from "./backfill_runs.ts";
 import { clean } from "./clean.ts";
 import { foldOldRuns } from "./fold.ts";

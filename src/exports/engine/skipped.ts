@@ -1,5 +1,5 @@
 /** Texts about windows that aren't run, in logs and events. */
-import { pluralize } from "../../lib/plural.ts";
+import { pluralize } from "../../lib/text.ts";
 import { MAX_CATCH_UP_WINDOWS, type Skipped, type Window } from "./windows.ts";
 
 /** Why windows are skipped after downtime. */

@@ -1,7 +1,7 @@
 import { sql } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
 import * as z from "zod";
-import { pluralize } from "../../lib/plural.ts";
+import { pluralize } from "../../lib/text.ts";
 import type { Destination, Job } from "../destinations/destination.ts";
 import { bytesOf } from "../query/rows.ts";
 import { type Attempt, checkCurrent, takeState, updateRun } from "./attempt.ts";

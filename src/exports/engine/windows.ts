@@ -1,7 +1,6 @@
 import { INTERVALS } from "../../db/schema/batch_exports.ts";
 import { spread } from "../../delivery/backoff.ts";
-import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../lib/durations.ts";
-import { iso } from "../../lib/now.ts";
+import { DAY_MS, HOUR_MS, iso, MINUTE_MS } from "../../lib/time.ts";
 
 export type Interval = (typeof INTERVALS)[number];
 

@@ -6,7 +6,7 @@ import type * as z from "zod";
 import type { Tenant } from "../../access/tenant.ts";
 import { arrivalOf, nextId } from "../../db/arrival_id.ts";
 import { events, persons } from "../../db/schema/events.ts";
-import { projects } from "../../db/schema/projects.ts";
+import { projects } from "../../db/schema/organizations.ts";
 import { grouped } from "../../lib/groups.ts";
 import type { events as Events } from "./shape.ts";
 

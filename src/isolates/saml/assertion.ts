@@ -1,5 +1,5 @@
-import { CLOCK_TOLERANCE_MS, MINUTE_MS } from "../../lib/durations.ts";
-import { quoted } from "../../lib/quoted.ts";
+import { quoted } from "../../lib/text.ts";
+import { CLOCK_TOLERANCE_MS, MINUTE_MS } from "../../lib/time.ts";
 import { ResponseError } from "./problem.ts";
 import type { Envelope } from "./response.ts";
 import { child, children, textOf, type XmlElement } from "./xml.ts";

@@ -1,4 +1,4 @@
-import { quoted } from "../../lib/quoted.ts";
+import { quoted } from "../../lib/text.ts";
 import { ResponseError } from "./problem.ts";
 import { ALGORITHMS, type Document, signedContent } from "./signature.ts";
 import { allElements, child, children, isNamed, parse, textOf, type XmlElement } from "./xml.ts";

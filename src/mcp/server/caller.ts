@@ -1,4 +1,4 @@
-import type { Access } from "../../access/access.ts";
+import type { Access } from "../../access/key_access.ts";
 import { parseExact } from "../../lib/lossless_json.ts";
 import type { ApiRequest, Gateway } from "./gateway.ts";
 

@@ -1,12 +1,12 @@
 import { and, eq, sql } from "drizzle-orm";
 import { v7 } from "uuid";
 import type * as z from "zod";
+import { assertRoom } from "../../access/objects.ts";
 import { readPage } from "../../access/pages.ts";
-import { retry } from "../../access/retry.ts";
-import { assertRoom } from "../../access/room.ts";
 import type { Tenant } from "../../access/tenant.ts";
-import { assertExists } from "../../db/assertion.ts";
+import { retry } from "../../access/unit_of_work.ts";
 import { isUnchanged } from "../../db/changes.ts";
+import { assertExists } from "../../db/client.ts";
 import { countWhere } from "../../db/list.ts";
 import { oauthClients, oauthCodes } from "../../db/schema/oauth.ts";
 import { orNotFound } from "../../http/errors.ts";

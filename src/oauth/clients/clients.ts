@@ -1,9 +1,9 @@
 import { and, eq, sql } from "drizzle-orm";
 import * as z from "zod";
 import { aliased, type Database } from "../../db/client.ts";
-import { members } from "../../db/schema/members.ts";
 import { oauthClients } from "../../db/schema/oauth.ts";
 import { organizations } from "../../db/schema/organizations.ts";
+import { members } from "../../db/schema/people.ts";
 import { invalid } from "../../http/errors.ts";
 import { jsonOf } from "../../lib/json.ts";
 import { allowsPrivate } from "../../outbound/reach.ts";

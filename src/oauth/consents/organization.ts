@@ -1,12 +1,11 @@
 import { and, eq, sql } from "drizzle-orm";
 import type * as z from "zod";
 import { readPage } from "../../access/pages.ts";
-import { retry } from "../../access/retry.ts";
 import type { Tenant } from "../../access/tenant.ts";
-import { assertExists } from "../../db/assertion.ts";
-import { organizationId } from "../../db/organization_ids.ts";
-import { members } from "../../db/schema/members.ts";
-import { organizations } from "../../db/schema/organizations.ts";
+import { retry } from "../../access/unit_of_work.ts";
+import { assertExists } from "../../db/client.ts";
+import { organizationId, organizations } from "../../db/schema/organizations.ts";
+import { members } from "../../db/schema/people.ts";
 import { personalApiKeys } from "../../db/schema/personal_api_keys.ts";
 import { orNotFound } from "../../http/errors.ts";
 import type { Page } from "../../http/page.ts";

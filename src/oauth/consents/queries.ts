@@ -1,15 +1,15 @@
 import { and, eq, gt } from "drizzle-orm";
 import type * as z from "zod";
 import { readPageIn } from "../../access/pages.ts";
-import { retry } from "../../access/retry.ts";
 import type { Tenant } from "../../access/tenant.ts";
+import { retry } from "../../access/unit_of_work.ts";
 import { selectCaller } from "../../access/visible.ts";
-import { assertExists } from "../../db/assertion.ts";
+import { assertExists } from "../../db/client.ts";
 import { oauthRefreshTokens } from "../../db/schema/oauth.ts";
 import { personalApiKeys } from "../../db/schema/personal_api_keys.ts";
 import { orNotFound } from "../../http/errors.ts";
 import type { Page } from "../../http/page.ts";
-import { now } from "../../lib/now.ts";
+import { now } from "../../lib/time.ts";
 import { entriesOf, type Grant, isGrant, select } from "./grants.ts";
 import type { OauthGrant } from "./shape.ts";
 

@@ -1,5 +1,5 @@
 import { createMiddleware } from "hono/factory";
-import { body } from "../../access/valid.ts";
+import { body } from "../../access/input.ts";
 import type { App } from "../../env.ts";
 import { throttled } from "../../http/errors.ts";
 import { noContent, ok, router } from "../../http/router.ts";

@@ -1,7 +1,7 @@
 import type { Context } from "hono";
+import { body } from "../../access/input.ts";
 import { atLeast } from "../../access/middleware.ts";
 import type { Tenant } from "../../access/tenant.ts";
-import { body } from "../../access/valid.ts";
 import { ADMIN } from "../../db/schema/levels.ts";
 import type { App } from "../../env.ts";
 import { page } from "../../http/page.ts";

@@ -1,7 +1,7 @@
 import { and, eq, exists, type SQL } from "drizzle-orm";
 import type { Connected } from "../../db/client.ts";
+import { trustedIssuers } from "../../db/schema/oauth.ts";
 import { personalApiKeys } from "../../db/schema/personal_api_keys.ts";
-import { trustedIssuers } from "../../db/schema/trusted_issuers.ts";
 import { ACCESS_TOKEN, digest, isWellFormed } from "../../keys/keys.ts";
 
 /** The columns that decide which tokens are exchanged, and for which access. */

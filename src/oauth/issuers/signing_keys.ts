@@ -7,7 +7,7 @@ import {
 } from "jose";
 import * as oauth from "oauth4webapi";
 import * as z from "zod";
-import { MINUTE_MS } from "../../lib/durations.ts";
+import { MINUTE_MS } from "../../lib/time.ts";
 import { DiscoveryError, discover } from "../../outbound/discovery.ts";
 import { checkedRequests } from "../../outbound/oauth.ts";
 import { allowsPrivate } from "../../outbound/reach.ts";

@@ -1,6 +1,6 @@
 import { decodeJwt, errors, type JWTPayload, type JWTVerifyGetKey, jwtVerify } from "jose";
-import type { trustedIssuers } from "../../db/schema/trusted_issuers.ts";
-import { CLOCK_TOLERANCE_MS } from "../../lib/durations.ts";
+import type { trustedIssuers } from "../../db/schema/oauth.ts";
+import { CLOCK_TOLERANCE_MS } from "../../lib/time.ts";
 import { OauthError } from "../protocol/errors.ts";
 import { IssuerError } from "./signing_keys.ts";
 import { matches } from "./subject.ts";

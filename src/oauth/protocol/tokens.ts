@@ -1,7 +1,6 @@
 import type { Exchange, Issue } from "../../db/schema/oauth.ts";
 import { ACCESS_TOKEN, digest, isWellFormed, mint, newKey, newToken } from "../../keys/keys.ts";
-import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../lib/durations.ts";
-import { iso, now } from "../../lib/now.ts";
+import { DAY_MS, HOUR_MS, iso, MINUTE_MS, now } from "../../lib/time.ts";
 
 /* The lifetimes and forms of tokens (docs/internals/decisions/0017-grants-are-keys.md). */
 

@@ -1,10 +1,10 @@
 import { type SQL, sql } from "drizzle-orm";
 import type { BatchResponse } from "drizzle-orm/batch";
 import type * as z from "zod";
-import { retry } from "../../access/retry.ts";
 import { grants } from "../../access/scopes.ts";
 import type { Tenant } from "../../access/tenant.ts";
-import { assertExists, assertThat } from "../../db/assertion.ts";
+import { retry } from "../../access/unit_of_work.ts";
+import { assertExists, assertThat } from "../../db/client.ts";
 import { type Approval, oauthClients, oauthCodes } from "../../db/schema/oauth.ts";
 import { forbidden, invalid } from "../../http/errors.ts";
 import { digest, newToken } from "../../keys/keys.ts";
@@ -19,8 +19,7 @@ import {
 	toSql,
 } from "../../people/personal_api_keys/grants.ts";
 import { appAllowed, canWrite, tellCaller } from "../../people/users/mails.ts";
-import type { Client } from "../clients/clients.ts";
-import { isStill } from "../clients/clients.ts";
+import { type Client, isStill } from "../clients/clients.ts";
 import { rejectionOf } from "../consents/grants.ts";
 import { codeExpiry } from "../protocol/tokens.ts";
 import { type Asked, check, selectAsking, urlWith } from "./request.ts";

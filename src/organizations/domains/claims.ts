@@ -1,11 +1,10 @@
 import { and, eq, isNull, lte, ne, sql } from "drizzle-orm";
 import type { Tenant } from "../../access/tenant.ts";
-import { assertExists } from "../../db/assertion.ts";
-import { domains } from "../../db/schema/domains.ts";
+import { assertExists } from "../../db/client.ts";
 import { OWNER } from "../../db/schema/levels.ts";
-import { isAdminLevel, members } from "../../db/schema/members.ts";
-import { DAY_MS } from "../../lib/durations.ts";
-import { iso } from "../../lib/now.ts";
+import { domains } from "../../db/schema/organizations.ts";
+import { isAdminLevel, members } from "../../db/schema/people.ts";
+import { DAY_MS, iso } from "../../lib/time.ts";
 
 /** When others may take over an unverified domain (docs/organizations.md#domains). */
 const CLAIM_MS = 3 * DAY_MS;

@@ -1,9 +1,8 @@
 import { and, eq, type SQL, sql } from "drizzle-orm";
 import { type Database, inList } from "../../db/client.ts";
-import { identities } from "../../db/schema/identities.ts";
-import { members } from "../../db/schema/members.ts";
+import { isActivePerson, members, users } from "../../db/schema/people.ts";
 import { personalApiKeys } from "../../db/schema/personal_api_keys.ts";
-import { isActivePerson, users } from "../../db/schema/users.ts";
+import { identities } from "../../db/schema/sign_in.ts";
 import { connectionOf, domainOfSql } from "./connections.ts";
 
 /* Enforcing single sign-on for the addresses of a domain (docs/sign-on.md#enforcement). */

@@ -1,13 +1,11 @@
 import { and, eq, isNotNull, lte } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
-import { commitIfCurrent } from "../../access/retry.ts";
-import { assertExists } from "../../db/assertion.ts";
-import type { Database } from "../../db/client.ts";
+import { commitIfCurrent } from "../../access/unit_of_work.ts";
+import { assertExists, type Database } from "../../db/client.ts";
 import { bySystem } from "../../db/record.ts";
-import { domains } from "../../db/schema/domains.ts";
+import { domains } from "../../db/schema/organizations.ts";
 import { logErrors } from "../../lib/background.ts";
-import { DAY_MS, HOUR_MS } from "../../lib/durations.ts";
-import { iso } from "../../lib/now.ts";
+import { DAY_MS, HOUR_MS, iso } from "../../lib/time.ts";
 import { lookUpChallenge } from "./verify.ts";
 
 /** How often the challenge of a verified domain is looked up. */

@@ -1,9 +1,9 @@
 import { and, eq, getTableColumns, sql } from "drizzle-orm";
 import type * as z from "zod";
-import type { TenantSql } from "../../access/sql.ts";
+import type { TenantSql } from "../../access/query_scope.ts";
 import type { Tenant } from "../../access/tenant.ts";
 import { isUnchanged } from "../../db/changes.ts";
-import { domains } from "../../db/schema/domains.ts";
+import { domains } from "../../db/schema/organizations.ts";
 import { MASK } from "../../keys/secrets.ts";
 import { hasOidc, hasSaml } from "./connections.ts";
 import type { Domain } from "./shape.ts";

@@ -1,8 +1,6 @@
 import { type Column, type SQL, sql } from "drizzle-orm";
-import { domains } from "../../db/schema/domains.ts";
-import { members } from "../../db/schema/members.ts";
-import { organizations } from "../../db/schema/organizations.ts";
-import { users } from "../../db/schema/users.ts";
+import { domains, organizations } from "../../db/schema/organizations.ts";
+import { members, users } from "../../db/schema/people.ts";
 import { domainOfSql } from "./connections.ts";
 
 /** SQL for the connection that a domain enforces, as in `identities`. */

@@ -1,23 +1,19 @@
 import { and, eq, gte, type SQL, sql } from "drizzle-orm";
 import { v7 } from "uuid";
 import type * as z from "zod";
+import { assertRoom, removeRow } from "../../access/objects.ts";
 import { readPage } from "../../access/pages.ts";
-import { removeRow } from "../../access/remove.ts";
-import { retry } from "../../access/retry.ts";
-import { assertRoom } from "../../access/room.ts";
 import type { Tenant } from "../../access/tenant.ts";
+import { retry } from "../../access/unit_of_work.ts";
 import {
 	currentOrganization,
 	reachableOrganization,
 	visibleProjects,
 } from "../../access/visible.ts";
-import { assertExists } from "../../db/assertion.ts";
-import { aliased } from "../../db/client.ts";
-import { organizationId } from "../../db/organization_ids.ts";
+import { aliased, assertExists } from "../../db/client.ts";
 import { ADMIN, insufficientLevel } from "../../db/schema/levels.ts";
-import { members } from "../../db/schema/members.ts";
-import { organizations } from "../../db/schema/organizations.ts";
-import { projects } from "../../db/schema/projects.ts";
+import { organizationId, organizations, projects } from "../../db/schema/organizations.ts";
+import { members } from "../../db/schema/people.ts";
 import { doesNotExist, invalid, notFound } from "../../http/errors.ts";
 import type { Key, Page } from "../../http/page.ts";
 import {

@@ -1,5 +1,5 @@
+import { body, query } from "../../access/input.ts";
 import { atLeast } from "../../access/middleware.ts";
-import { body, query } from "../../access/valid.ts";
 import { ADMIN, OWNER } from "../../db/schema/levels.ts";
 import { page } from "../../http/page.ts";
 import { created, noContent, ok, paginated, router } from "../../http/router.ts";

@@ -1,8 +1,7 @@
 import { sql } from "drizzle-orm";
 import * as z from "zod";
 import { aliased } from "../../db/client.ts";
-import { organizationUuid } from "../../db/organization_ids.ts";
-import { projects } from "../../db/schema/projects.ts";
+import { organizationUuid, projects } from "../../db/schema/organizations.ts";
 import { boolean, name, notAChoice, rawText, text, timestamp, uuid } from "../../http/fields.ts";
 
 /** Returns the name as the IANA time zone database capitalizes it; undefined if it isn't there. */

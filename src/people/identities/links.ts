@@ -1,12 +1,10 @@
 import { and, eq, gt, isNull, type SQL, sql } from "drizzle-orm";
-import { assertThat } from "../../db/assertion.ts";
-import type { Database } from "../../db/client.ts";
+import { assertThat, type Database } from "../../db/client.ts";
 import type { Entry } from "../../db/record.ts";
-import { domains } from "../../db/schema/domains.ts";
-import { identities } from "../../db/schema/identities.ts";
-import { signIns } from "../../db/schema/sign_in.ts";
-import { users } from "../../db/schema/users.ts";
-import { now } from "../../lib/now.ts";
+import { domains } from "../../db/schema/organizations.ts";
+import { users } from "../../db/schema/people.ts";
+import { identities, signIns } from "../../db/schema/sign_in.ts";
+import { now } from "../../lib/time.ts";
 import { domainOfSql } from "../../organizations/domains/connections.ts";
 
 /* Ending links between users and their accounts at providers (docs/sign-on.md#unlinking). */

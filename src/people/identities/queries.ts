@@ -1,13 +1,12 @@
 import { eq, sql } from "drizzle-orm";
 import type * as z from "zod";
 import { readPageIn } from "../../access/pages.ts";
-import { retry } from "../../access/retry.ts";
 import type { Tenant } from "../../access/tenant.ts";
+import { retry } from "../../access/unit_of_work.ts";
 import { currentOrganization, selectCaller } from "../../access/visible.ts";
 import { countWhere } from "../../db/list.ts";
-import { domains } from "../../db/schema/domains.ts";
-import { identities } from "../../db/schema/identities.ts";
-import { organizations } from "../../db/schema/organizations.ts";
+import { domains, organizations } from "../../db/schema/organizations.ts";
+import { identities } from "../../db/schema/sign_in.ts";
 import { orNotFound } from "../../http/errors.ts";
 import type { Page } from "../../http/page.ts";
 import { methodOf } from "../../organizations/domains/connections.ts";

@@ -1,16 +1,20 @@
 import { and, eq, ne, sql } from "drizzle-orm";
 import { v7 } from "uuid";
 import type * as z from "zod";
-import { keyStillWorks } from "../../access/still_allowed.ts";
+import { keyStillWorks } from "../../access/recheck.ts";
 import { visibleTo } from "../../access/visible.ts";
-import { assertExists, assertThat } from "../../db/assertion.ts";
-import { invites } from "../../db/schema/invites.ts";
-import { isAdminLevel, members } from "../../db/schema/members.ts";
+import { assertExists, assertThat } from "../../db/client.ts";
+import { projects } from "../../db/schema/organizations.ts";
+import {
+	invites,
+	isActivePerson,
+	isAdminLevel,
+	members,
+	projectMembers,
+	users,
+} from "../../db/schema/people.ts";
 import { personalApiKeys } from "../../db/schema/personal_api_keys.ts";
-import { projectMembers } from "../../db/schema/project_members.ts";
-import { projects } from "../../db/schema/projects.ts";
-import { isActivePerson, users } from "../../db/schema/users.ts";
-import { now } from "../../lib/now.ts";
+import { now } from "../../lib/time.ts";
 import { needsMoreThanMail } from "../../organizations/domains/sign_in_rules.ts";
 import { userColumns } from "../users/shape.ts";
 import { levelOf } from "./access.ts";

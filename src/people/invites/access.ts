@@ -1,6 +1,6 @@
 import * as z from "zod";
-import type { ProjectAccess } from "../../db/schema/invites.ts";
 import { ADMIN, MEMBER } from "../../db/schema/levels.ts";
+import type { ProjectAccess } from "../../db/schema/people.ts";
 import { integer } from "../../http/fields.ts";
 import { documentAs } from "../../http/router.ts";
 

@@ -1,7 +1,7 @@
 import { lt } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
-import { inviteMails } from "../../db/schema/invites.ts";
-import { iso } from "../../lib/now.ts";
+import { inviteMails } from "../../db/schema/people.ts";
+import { iso } from "../../lib/time.ts";
 import { MAIL_RECORD_MS } from "./limits.ts";
 
 /** Deletes mails that no longer count against a limit, hourly, since it reads all. */

@@ -1,16 +1,12 @@
 import { type SQL, sql } from "drizzle-orm";
 import type { Given } from "../../access/cached_statements.ts";
-import type { TenantSql } from "../../access/sql.ts";
+import type { TenantSql } from "../../access/query_scope.ts";
 import type { Tenant } from "../../access/tenant.ts";
 import { counter } from "../../db/list.ts";
-import { inviteMails, invites } from "../../db/schema/invites.ts";
-import { members } from "../../db/schema/members.ts";
 import { organizations } from "../../db/schema/organizations.ts";
-import { serviceAccounts } from "../../db/schema/service_accounts.ts";
-import { users } from "../../db/schema/users.ts";
+import { inviteMails, invites, members, serviceAccounts, users } from "../../db/schema/people.ts";
 import { invalid, throttled, throttledUntil } from "../../http/errors.ts";
-import { DAY_MS, HOUR_MS } from "../../lib/durations.ts";
-import { iso } from "../../lib/now.ts";
+import { DAY_MS, HOUR_MS, iso } from "../../lib/time.ts";
 import { LIFETIME_MS } from "./shape.ts";
 
 const MAX_OPEN_INVITES = 1000;

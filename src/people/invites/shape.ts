@@ -10,7 +10,7 @@ import {
 	text,
 	timestamp,
 } from "../../http/fields.ts";
-import { DAY_MS } from "../../lib/durations.ts";
+import { DAY_MS } from "../../lib/time.ts";
 import { PersonalApiKey } from "../personal_api_keys/shape.ts";
 import { Membership, User } from "../users/shape.ts";
 import { projectAccess, shape } from "./access.ts";

@@ -1,14 +1,13 @@
 import { and, eq, gt, sql } from "drizzle-orm";
 import type * as z from "zod";
 import { cacheList, readCachedPage, readPage } from "../../access/pages.ts";
-import type { TenantSql } from "../../access/sql.ts";
+import type { TenantSql } from "../../access/query_scope.ts";
 import type { Tenant } from "../../access/tenant.ts";
 import { userWith } from "../../access/visible.ts";
 import { contains } from "../../db/contains.ts";
 import { counter, matching } from "../../db/list.ts";
-import { members } from "../../db/schema/members.ts";
 import { organizations } from "../../db/schema/organizations.ts";
-import { users } from "../../db/schema/users.ts";
+import { members, users } from "../../db/schema/people.ts";
 import { normalizeAddress } from "../../http/fields.ts";
 import type { Page } from "../../http/page.ts";
 import { type Row, select } from "./queries.ts";

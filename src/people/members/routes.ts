@@ -1,4 +1,4 @@
-import { body, query } from "../../access/valid.ts";
+import { body, query } from "../../access/input.ts";
 import { page } from "../../http/page.ts";
 import { noContent, ok, paginated, router } from "../../http/router.ts";
 import { list } from "./list.ts";

@@ -4,11 +4,9 @@ import { type Database, inList } from "../../db/client.ts";
 import { positionFrom } from "../../db/entries.ts";
 import type { SystemKind } from "../../db/event_types.ts";
 import { insertEntries } from "../../db/record.ts";
-import { members } from "../../db/schema/members.ts";
+import { members, users } from "../../db/schema/people.ts";
 import { personalApiKeys } from "../../db/schema/personal_api_keys.ts";
-import { users } from "../../db/schema/users.ts";
-import { DAY_MS } from "../../lib/durations.ts";
-import { iso } from "../../lib/now.ts";
+import { DAY_MS, iso } from "../../lib/time.ts";
 import { reaches } from "./reach.ts";
 
 /** The event is written this long before a key expires. */

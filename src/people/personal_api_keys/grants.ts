@@ -1,14 +1,12 @@
 import { and, eq, or, type SQL, sql } from "drizzle-orm";
 import type * as z from "zod";
-import { hasAccess } from "../../access/access.ts";
-import { allowsApp } from "../../access/apps.ts";
+import { hasAccess } from "../../access/key_access.ts";
 import type { Tenant } from "../../access/tenant.ts";
-import { visibleTo } from "../../access/visible.ts";
+import { allowsApp, visibleTo } from "../../access/visible.ts";
 import { inList } from "../../db/client.ts";
-import { members } from "../../db/schema/members.ts";
-import { organizations } from "../../db/schema/organizations.ts";
+import { organizations, projects } from "../../db/schema/organizations.ts";
+import { members } from "../../db/schema/people.ts";
 import { personalApiKeys } from "../../db/schema/personal_api_keys.ts";
-import { projects } from "../../db/schema/projects.ts";
 import { doesNotExist, forbidden, invalid } from "../../http/errors.ts";
 import type { Owner } from "./owner.ts";
 import type { update } from "./shape.ts";

@@ -1,21 +1,21 @@
 import { and, eq, isNull, sql } from "drizzle-orm";
 import { v7 } from "uuid";
 import type * as z from "zod";
+import { removeRow } from "../../access/objects.ts";
 import { readPageIn } from "../../access/pages.ts";
-import { removeRow } from "../../access/remove.ts";
-import { retry } from "../../access/retry.ts";
 import type { Tenant } from "../../access/tenant.ts";
+import { retry } from "../../access/unit_of_work.ts";
 import { currentOrganization } from "../../access/visible.ts";
-import { assertExists, assertThat } from "../../db/assertion.ts";
 import { changes, isUnchanged } from "../../db/changes.ts";
+import { assertExists, assertThat } from "../../db/client.ts";
 import type { ActivityOf } from "../../db/event_types.ts";
-import { organizationUuid } from "../../db/organization_ids.ts";
+import { organizationUuid } from "../../db/schema/organizations.ts";
 import { personalApiKeys } from "../../db/schema/personal_api_keys.ts";
 import { invalid, orNotFound } from "../../http/errors.ts";
 import type { Page } from "../../http/page.ts";
 import { isAllowed } from "../../keys/addresses.ts";
 import { cache, newKey, toRecord } from "../../keys/keys.ts";
-import { now } from "../../lib/now.ts";
+import { now } from "../../lib/time.ts";
 import { canWrite, keyChanged, tellCaller } from "../users/mails.ts";
 import {
 	assertMayGrant,

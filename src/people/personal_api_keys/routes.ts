@@ -1,6 +1,6 @@
 import type { Context, MiddlewareHandler } from "hono";
+import { body } from "../../access/input.ts";
 import type { Tenant } from "../../access/tenant.ts";
-import { body } from "../../access/valid.ts";
 import type { App } from "../../env.ts";
 import { page } from "../../http/page.ts";
 import { created, noContent, ok, paginated, router } from "../../http/router.ts";

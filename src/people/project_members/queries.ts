@@ -1,14 +1,18 @@
 import { and, eq, sql } from "drizzle-orm";
 import { v7 } from "uuid";
 import type * as z from "zod";
+import { removeRow } from "../../access/objects.ts";
 import { readPage } from "../../access/pages.ts";
-import { removeRow } from "../../access/remove.ts";
-import { retry } from "../../access/retry.ts";
 import type { Tenant } from "../../access/tenant.ts";
-import { assertThat } from "../../db/assertion.ts";
-import { members } from "../../db/schema/members.ts";
-import { projectMembers } from "../../db/schema/project_members.ts";
-import { isActivePerson, isPerson, users } from "../../db/schema/users.ts";
+import { retry } from "../../access/unit_of_work.ts";
+import { assertThat } from "../../db/client.ts";
+import {
+	isActivePerson,
+	isPerson,
+	members,
+	projectMembers,
+	users,
+} from "../../db/schema/people.ts";
 import { doesNotExist, invalid } from "../../http/errors.ts";
 import type { Page } from "../../http/page.ts";
 import { userColumns } from "../users/shape.ts";

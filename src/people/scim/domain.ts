@@ -1,7 +1,7 @@
 import { and, eq, sql } from "drizzle-orm";
 import type { SQLiteColumn } from "drizzle-orm/sqlite-core";
 import type { Tenant } from "../../access/tenant.ts";
-import { domains } from "../../db/schema/domains.ts";
+import { domains } from "../../db/schema/organizations.ts";
 import { scimTokens } from "../../db/schema/scim.ts";
 import { invalid } from "../../http/errors.ts";
 

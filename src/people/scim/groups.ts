@@ -1,15 +1,15 @@
 import { and, eq, sql } from "drizzle-orm";
 import type * as z from "zod";
 import { readPageIn } from "../../access/pages.ts";
-import { retry } from "../../access/retry.ts";
 import type { Tenant } from "../../access/tenant.ts";
+import { retry } from "../../access/unit_of_work.ts";
 import { selectVisibleProjects } from "../../access/visible.ts";
-import { assertExists } from "../../db/assertion.ts";
 import { isUnchanged } from "../../db/changes.ts";
+import { assertExists } from "../../db/client.ts";
 import { scimGroups } from "../../db/schema/scim.ts";
 import { doesNotExist, orNotFound } from "../../http/errors.ts";
 import type { Page } from "../../http/page.ts";
-import { now } from "../../lib/now.ts";
+import { now } from "../../lib/time.ts";
 import { inDomain, selectDomain } from "./domain.ts";
 import * as people from "./people.ts";
 import type { ScimGroup, update as Update } from "./shape.ts";

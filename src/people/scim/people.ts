@@ -1,19 +1,15 @@
 import { and, eq, type SQL, sql } from "drizzle-orm";
 import { v7 } from "uuid";
 import * as z from "zod";
-import { assertThat } from "../../db/assertion.ts";
-import { type Database, inList, insertEach, type Statement } from "../../db/client.ts";
-import { organizationUuid } from "../../db/organization_ids.ts";
+import { assertThat, type Database, inList, insertEach, type Statement } from "../../db/client.ts";
 import type { Entry } from "../../db/record.ts";
-import { invites } from "../../db/schema/invites.ts";
 import { MEMBER } from "../../db/schema/levels.ts";
-import { members } from "../../db/schema/members.ts";
+import { organizationUuid, projects } from "../../db/schema/organizations.ts";
+import { invites, members, projectMembers } from "../../db/schema/people.ts";
 import { personalApiKeys } from "../../db/schema/personal_api_keys.ts";
-import { projectMembers } from "../../db/schema/project_members.ts";
-import { projects } from "../../db/schema/projects.ts";
 import { type ScimAccess, scimUsers } from "../../db/schema/scim.ts";
 import { lazy } from "../../lib/lazy.ts";
-import { now } from "../../lib/now.ts";
+import { now } from "../../lib/time.ts";
 
 /*
  * What people of a domain may do in its organization (docs/sign-on.md#groups): `manual`, which people

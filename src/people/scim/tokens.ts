@@ -1,17 +1,16 @@
 import { and, eq, gt, isNull, lte, or, sql } from "drizzle-orm";
 import { v7 } from "uuid";
 import type * as z from "zod";
+import { removeRow } from "../../access/objects.ts";
 import { readPageIn } from "../../access/pages.ts";
-import { removeRow } from "../../access/remove.ts";
-import { retry } from "../../access/retry.ts";
 import type { Tenant } from "../../access/tenant.ts";
-import { assertThat } from "../../db/assertion.ts";
+import { retry } from "../../access/unit_of_work.ts";
+import { assertThat } from "../../db/client.ts";
 import { scimTokens } from "../../db/schema/scim.ts";
 import { invalid, orNotFound } from "../../http/errors.ts";
 import type { Page } from "../../http/page.ts";
 import { newKey } from "../../keys/keys.ts";
-import { DAY_MS } from "../../lib/durations.ts";
-import { iso, now } from "../../lib/now.ts";
+import { DAY_MS, iso, now } from "../../lib/time.ts";
 import { ofDomain, selectDomain, TOKEN_PREFIX, verified } from "./domain.ts";
 import type { ScimToken } from "./shape.ts";
 

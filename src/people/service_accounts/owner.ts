@@ -1,7 +1,7 @@
 import { and, eq, sql } from "drizzle-orm";
 import type { Context } from "hono";
 import type { Tenant } from "../../access/tenant.ts";
-import { serviceAccounts } from "../../db/schema/service_accounts.ts";
+import { serviceAccounts } from "../../db/schema/people.ts";
 import type { App } from "../../env.ts";
 import type { Owner, OwnerOf } from "../personal_api_keys/owner.ts";
 

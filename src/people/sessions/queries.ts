@@ -1,14 +1,14 @@
 import { and, eq, gt, isNotNull, sql } from "drizzle-orm";
 import type * as z from "zod";
 import { readPageIn } from "../../access/pages.ts";
-import { retry } from "../../access/retry.ts";
 import type { Tenant } from "../../access/tenant.ts";
+import { retry } from "../../access/unit_of_work.ts";
 import { selectCaller } from "../../access/visible.ts";
-import { assertExists, assertThat } from "../../db/assertion.ts";
+import { assertExists, assertThat } from "../../db/client.ts";
 import { personalApiKeys } from "../../db/schema/personal_api_keys.ts";
 import { orNotFound } from "../../http/errors.ts";
 import type { Page } from "../../http/page.ts";
-import { now } from "../../lib/now.ts";
+import { now } from "../../lib/time.ts";
 import * as sessions from "../personal_api_keys/sessions.ts";
 import type { Session } from "./shape.ts";
 

@@ -1,8 +1,8 @@
 import { and, eq } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
 import type { Tenant } from "../../access/tenant.ts";
-import { isActivePerson, users } from "../../db/schema/users.ts";
-import { now } from "../../lib/now.ts";
+import { isActivePerson, users } from "../../db/schema/people.ts";
+import { now } from "../../lib/time.ts";
 import { providerOf } from "../../organizations/domains/connections.ts";
 import {
 	addressText,

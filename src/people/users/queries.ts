@@ -9,11 +9,13 @@ import {
 	visibleProject,
 } from "../../access/visible.ts";
 import { changes } from "../../db/changes.ts";
-import { organizationId, organizationUuid } from "../../db/organization_ids.ts";
-import { members } from "../../db/schema/members.ts";
-import { organizations } from "../../db/schema/organizations.ts";
-import { projects } from "../../db/schema/projects.ts";
-import { users } from "../../db/schema/users.ts";
+import {
+	organizationId,
+	organizations,
+	organizationUuid,
+	projects,
+} from "../../db/schema/organizations.ts";
+import { members, users } from "../../db/schema/people.ts";
 import { doesNotExist, forbidden, orNotFound } from "../../http/errors.ts";
 import { projectColumns } from "../../organizations/projects/shape.ts";
 import { type Me, type Membership, type update as Update, userColumns } from "./shape.ts";

@@ -1,4 +1,4 @@
-import { body } from "../../access/valid.ts";
+import { body } from "../../access/input.ts";
 import { ok, router } from "../../http/router.ts";
 import * as users from "./queries.ts";
 import { Me, update } from "./shape.ts";

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { aliased } from "../../db/client.ts";
 import { level } from "../../db/schema/levels.ts";
-import { users } from "../../db/schema/users.ts";
+import { users } from "../../db/schema/people.ts";
 import { integer, text, uuid } from "../../http/fields.ts";
 import { Project } from "../../organizations/projects/shape.ts";
 

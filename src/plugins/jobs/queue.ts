@@ -1,7 +1,7 @@
 import { isNull, type SQL, sql } from "drizzle-orm";
 import type { Database } from "../../db/client.ts";
-import { pluginJobs } from "../../db/schema/jobs.ts";
-import { MINUTE_MS } from "../../lib/durations.ts";
+import { pluginJobs } from "../../db/schema/plugins.ts";
+import { MINUTE_MS } from "../../lib/time.ts";
 
 /*
  * The order of jobs is the primary key of `plugin_jobs`. Organizations take turns: a job's turn is

@@ -2,9 +2,9 @@ import { type SQL, sql } from "drizzle-orm";
 import * as z from "zod";
 import type { Database } from "../../db/client.ts";
 import { append, type Logs } from "../../db/log.ts";
-import { pluginLogs } from "../../db/schema/plugin_configs.ts";
+import { pluginLogs } from "../../db/schema/plugins.ts";
 import { redactor, variants } from "../../keys/secrets.ts";
-import { now } from "../../lib/now.ts";
+import { now } from "../../lib/time.ts";
 
 export const MAX_ENTRIES = 1000;
 export const MAX_MESSAGE_LENGTH = 4000;

@@ -1,6 +1,6 @@
 import { and, desc, eq, type SQL, sql } from "drizzle-orm";
 import { type Database, inList } from "../../db/client.ts";
-import { pluginStorage } from "../../db/schema/jobs.ts";
+import { pluginStorage } from "../../db/schema/plugins.ts";
 import { cipherOf, digests } from "../../keys/secrets.ts";
 import type { Storage } from "./storage_calls.ts";
 

@@ -3,7 +3,7 @@ import type { Tenant } from "../../access/tenant.ts";
 import { rowId } from "../../db/client.ts";
 import { entryOf, readLog } from "../../db/log_page.ts";
 import type { StoredEntry } from "../../db/schema/log.ts";
-import { pluginConfigs } from "../../db/schema/plugin_configs.ts";
+import { pluginConfigs } from "../../db/schema/plugins.ts";
 import { orNotFound } from "../../http/errors.ts";
 import type { Page } from "../../http/page.ts";
 import { type Entry, PLUGIN_LOGS } from "../jobs/run_log.ts";

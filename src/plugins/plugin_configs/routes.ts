@@ -1,6 +1,6 @@
 import type { Context } from "hono";
 import * as z from "zod";
-import { body, query } from "../../access/valid.ts";
+import { body, query } from "../../access/input.ts";
 import type { App } from "../../env.ts";
 import { orNotFound } from "../../http/errors.ts";
 import { page } from "../../http/page.ts";

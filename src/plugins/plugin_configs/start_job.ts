@@ -1,10 +1,9 @@
 import { and, eq, sql } from "drizzle-orm";
 import type * as z from "zod";
-import { retry } from "../../access/retry.ts";
 import type { Tenant } from "../../access/tenant.ts";
-import { assertExists } from "../../db/assertion.ts";
-import { pluginJobs } from "../../db/schema/jobs.ts";
-import { pluginConfigs } from "../../db/schema/plugin_configs.ts";
+import { retry } from "../../access/unit_of_work.ts";
+import { assertExists } from "../../db/client.ts";
+import { pluginConfigs, pluginJobs } from "../../db/schema/plugins.ts";
 import { invalid, orNotFound } from "../../http/errors.ts";
 import { countWaiting, MAX_CONSUMERS, newTurn, startConsumers } from "../jobs/queue.ts";
 import { logSystem } from "../jobs/run_log.ts";

@@ -1,10 +1,8 @@
 import { and, eq, or, sql } from "drizzle-orm";
 import type { Tenant } from "../../access/tenant.ts";
-import { assertThat } from "../../db/assertion.ts";
-import { rowId } from "../../db/client.ts";
-import { pluginStorage } from "../../db/schema/jobs.ts";
+import { assertThat, rowId } from "../../db/client.ts";
 import { ADMIN, insufficientLevel } from "../../db/schema/levels.ts";
-import { pluginConfigs } from "../../db/schema/plugin_configs.ts";
+import { pluginConfigs, pluginStorage } from "../../db/schema/plugins.ts";
 
 /** Whether any config of the plugin has secrets or storage, in any organization. */
 const keepsSecrets = (plugin_id: number) => {

@@ -3,8 +3,7 @@ import { drizzle } from "drizzle-orm/d1";
 import type { Database } from "../../db/client.ts";
 import { pluginSourceFiles, plugins } from "../../db/schema/plugins.ts";
 import { forEachLogged } from "../../lib/background.ts";
-import { DAY_MS, MINUTE_MS } from "../../lib/durations.ts";
-import { iso } from "../../lib/now.ts";
+import { DAY_MS, iso, MINUTE_MS } from "../../lib/time.ts";
 import { BROWSER_FILES, MAIN_FILES } from "../compiler/file_names.ts";
 import { capabilities, isUncompiled, toFiles } from "./install.ts";
 

@@ -2,7 +2,7 @@ import type { SQL } from "drizzle-orm";
 import type { Database } from "../../db/client.ts";
 import { type Capabilities, pluginSourceFiles } from "../../db/schema/plugins.ts";
 import { invalid } from "../../http/errors.ts";
-import { now } from "../../lib/now.ts";
+import { now } from "../../lib/time.ts";
 import { compileFiles } from "../compiler/client.ts";
 import { isCompiled, MAIN_FILES } from "../compiler/file_names.ts";
 import { unpack } from "./archive.ts";

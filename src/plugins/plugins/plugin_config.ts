@@ -2,11 +2,9 @@ import { sql } from "drizzle-orm";
 import * as z from "zod";
 import { aliased } from "../../db/client.ts";
 import { sizeOf } from "../../db/large.ts";
-import { pluginConfigs } from "../../db/schema/plugin_configs.ts";
-import { plugins } from "../../db/schema/plugins.ts";
+import { pluginConfigs, plugins } from "../../db/schema/plugins.ts";
 import { timestamp } from "../../http/fields.ts";
-import { HOUR_MS } from "../../lib/durations.ts";
-import { iso } from "../../lib/now.ts";
+import { HOUR_MS, iso } from "../../lib/time.ts";
 import { fieldsOf, masked } from "./config.ts";
 import { listedPluginColumns, pluginColumns, toPlugin } from "./shape.ts";
 

@@ -1,12 +1,11 @@
 import { and, eq, not, or, sql } from "drizzle-orm";
 import type * as z from "zod";
+import { assertRoom, removeRow } from "../../access/objects.ts";
 import { readPage } from "../../access/pages.ts";
-import { removeRow } from "../../access/remove.ts";
-import { retry } from "../../access/retry.ts";
-import { assertRoom } from "../../access/room.ts";
 import type { Tenant } from "../../access/tenant.ts";
-import { assertExists } from "../../db/assertion.ts";
+import { retry } from "../../access/unit_of_work.ts";
 import { changes } from "../../db/changes.ts";
+import { assertExists } from "../../db/client.ts";
 import { contains } from "../../db/contains.ts";
 import { isUniqueViolation } from "../../db/errors.ts";
 import { PLUGINS_ROOT } from "../../db/schema/levels.ts";

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { ApiError, invalid } from "../../http/errors.ts";
-import { iso } from "../../lib/now.ts";
+import { iso } from "../../lib/time.ts";
 import { sendRequest } from "../../outbound/fetch.ts";
 import { retryAfter } from "../../outbound/send.ts";
 import { MAX_ARCHIVE_BYTES } from "./archive.ts";

@@ -2,7 +2,7 @@ import { and, asc, eq, gt, sql } from "drizzle-orm";
 import type { Tenant } from "../../access/tenant.ts";
 import { changes } from "../../db/changes.ts";
 import type { Database } from "../../db/client.ts";
-import { pluginConfigs } from "../../db/schema/plugin_configs.ts";
+import { pluginConfigs } from "../../db/schema/plugins.ts";
 import { configCipher, fieldsOf, sealed } from "./config.ts";
 import type { Row } from "./rows.ts";
 

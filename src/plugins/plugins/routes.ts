@@ -1,6 +1,6 @@
 import * as z from "zod";
+import { body, query } from "../../access/input.ts";
 import { pluginAccess } from "../../access/middleware.ts";
-import { body, query } from "../../access/valid.ts";
 import { ActivityEntry } from "../../activity/activity_log/shape.ts";
 import { page } from "../../http/page.ts";
 import { created, noContent, ok, paginated, paginatedAs, router } from "../../http/router.ts";

@@ -1,12 +1,10 @@
 import { and, eq, type SQL, sql } from "drizzle-orm";
-import type { TenantSql } from "../../access/sql.ts";
+import type { TenantSql } from "../../access/query_scope.ts";
 import type { Tenant } from "../../access/tenant.ts";
 import { rowId } from "../../db/client.ts";
 import { largeRows, sizeOf } from "../../db/large.ts";
-import { organizations } from "../../db/schema/organizations.ts";
-import { pluginConfigs } from "../../db/schema/plugin_configs.ts";
-import { plugins } from "../../db/schema/plugins.ts";
-import { projects } from "../../db/schema/projects.ts";
+import { organizations, projects } from "../../db/schema/organizations.ts";
+import { pluginConfigs, plugins } from "../../db/schema/plugins.ts";
 import { forbidden } from "../../http/errors.ts";
 import { cipherOf } from "../../keys/secrets.ts";
 import { isPluginOrganization, pluginColumns } from "./shape.ts";

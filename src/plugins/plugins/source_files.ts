@@ -1,13 +1,12 @@
 import { and, asc, eq, type SQL, sql } from "drizzle-orm";
 import * as z from "zod";
 import type { Tenant } from "../../access/tenant.ts";
-import { assertExists } from "../../db/assertion.ts";
-import { inList } from "../../db/client.ts";
+import { assertExists, inList } from "../../db/client.ts";
 import { pluginSourceFiles, plugins } from "../../db/schema/plugins.ts";
 import { invalid, orNotFound } from "../../http/errors.ts";
 import { text } from "../../http/fields.ts";
 import { parseUnrounded } from "../../lib/lossless_json.ts";
-import { now } from "../../lib/now.ts";
+import { now } from "../../lib/time.ts";
 import { MAIN_FILES } from "../compiler/file_names.ts";
 import { assertCodeAuthorized, authorizeCodeChange, codeStatus } from "./code.ts";
 import { assertSize, capabilities, isUncompiled, storeFiles, toFiles } from "./install.ts";

@@ -1,10 +1,9 @@
 import { and, eq, sql } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
-import { domains } from "../../db/schema/domains.ts";
 import { OWNER } from "../../db/schema/levels.ts";
-import { isAdminLevel, members } from "../../db/schema/members.ts";
-import { isActivePerson, users } from "../../db/schema/users.ts";
-import { now } from "../../lib/now.ts";
+import { domains } from "../../db/schema/organizations.ts";
+import { isActivePerson, isAdminLevel, members, users } from "../../db/schema/people.ts";
+import { now } from "../../lib/time.ts";
 import {
 	addressText,
 	configured,

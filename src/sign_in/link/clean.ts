@@ -1,7 +1,7 @@
 import { drizzle } from "drizzle-orm/d1";
 import { deleteOlderThan } from "../../db/client.ts";
 import { MAIL_WINDOW_MS, signInStates, signIns } from "../../db/schema/sign_in.ts";
-import { iso } from "../../lib/now.ts";
+import { iso } from "../../lib/time.ts";
 
 /**
  * Deletes sign-in links that no longer count against the limit of mails, and expired states of

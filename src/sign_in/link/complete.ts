@@ -1,7 +1,6 @@
 import type { Context } from "hono";
 import type * as z from "zod";
-import { retry } from "../../access/retry.ts";
-import { commit } from "../../access/unit_of_work.ts";
+import { commit, retry } from "../../access/unit_of_work.ts";
 import type { App } from "../../env.ts";
 import { invalid, orNotFound } from "../../http/errors.ts";
 import { addressOf } from "../../keys/addresses.ts";

@@ -1,10 +1,9 @@
 import { eq } from "drizzle-orm";
 import type { Context } from "hono";
-import { retry } from "../../access/retry.ts";
-import { commit } from "../../access/unit_of_work.ts";
-import { assertExists } from "../../db/assertion.ts";
+import { commit, retry } from "../../access/unit_of_work.ts";
+import { connect } from "../../db/bookmark.ts";
+import { assertExists } from "../../db/client.ts";
 import { personalApiKeys } from "../../db/schema/personal_api_keys.ts";
-import { connect } from "../../db/session.ts";
 import type { App } from "../../env.ts";
 import { inCookie, isFromOwnPage } from "../../keys/cookie.ts";
 import { digest } from "../../keys/keys.ts";

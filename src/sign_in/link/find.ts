@@ -1,13 +1,18 @@
 import { and, eq, sql } from "drizzle-orm";
 import type { Context } from "hono";
 import { currentOrganization } from "../../access/visible.ts";
+import { connect } from "../../db/bookmark.ts";
 import { type Database, runBatch } from "../../db/client.ts";
 import { organizations } from "../../db/schema/organizations.ts";
+import { isActivePerson, users } from "../../db/schema/people.ts";
 import { personalApiKeys } from "../../db/schema/personal_api_keys.ts";
-import { canStillBeUsed, isOpen, MAX_ATTEMPTS, signIns } from "../../db/schema/sign_in.ts";
-import { twoFactors } from "../../db/schema/two_factor.ts";
-import { isActivePerson, users } from "../../db/schema/users.ts";
-import { connect } from "../../db/session.ts";
+import {
+	canStillBeUsed,
+	isOpen,
+	MAX_ATTEMPTS,
+	signIns,
+	twoFactors,
+} from "../../db/schema/sign_in.ts";
 import type { App } from "../../env.ts";
 import { invalid, throttled } from "../../http/errors.ts";
 import { countFailure } from "../../keys/addresses.ts";

@@ -1,8 +1,8 @@
 import { and, eq, getTableColumns, isNotNull } from "drizzle-orm";
 import type { Context } from "hono";
 import type * as z from "zod";
-import { domains } from "../../db/schema/domains.ts";
-import { connect } from "../../db/session.ts";
+import { connect } from "../../db/bookmark.ts";
+import { domains } from "../../db/schema/organizations.ts";
 import type { App } from "../../env.ts";
 import {
 	connectionOf,

@@ -1,20 +1,17 @@
 import { and, eq, sql } from "drizzle-orm";
 import type { Context } from "hono";
 import type * as z from "zod";
-import { retry } from "../../access/retry.ts";
-import { commit } from "../../access/unit_of_work.ts";
-import { assertThat } from "../../db/assertion.ts";
-import { passkeys } from "../../db/schema/passkeys.ts";
-import { signInStates, signIns } from "../../db/schema/sign_in.ts";
-import { isActivePerson, users } from "../../db/schema/users.ts";
-import { connect } from "../../db/session.ts";
+import { commit, retry } from "../../access/unit_of_work.ts";
+import { connect } from "../../db/bookmark.ts";
+import { assertThat } from "../../db/client.ts";
+import { isActivePerson, users } from "../../db/schema/people.ts";
+import { passkeys, signInStates, signIns } from "../../db/schema/sign_in.ts";
 import type { App } from "../../env.ts";
 import { ApiError } from "../../http/errors.ts";
 import type { Assertion } from "../../isolates/webauthn/worker.ts";
 import { countFailure } from "../../keys/addresses.ts";
 import { digest, newToken } from "../../keys/keys.ts";
-import { MINUTE_MS } from "../../lib/durations.ts";
-import { iso } from "../../lib/now.ts";
+import { iso, MINUTE_MS } from "../../lib/time.ts";
 import {
 	CHALLENGE_MS,
 	isOpenChallenge,

@@ -1,14 +1,12 @@
 import { and, eq, getTableColumns, isNotNull, sql } from "drizzle-orm";
 import { v7 } from "uuid";
-import { assertExists, assertThat } from "../../db/assertion.ts";
-import { inList } from "../../db/client.ts";
+import { assertExists, assertThat, inList } from "../../db/client.ts";
 import type { ActivityOf, Kind } from "../../db/event_types.ts";
+import { users } from "../../db/schema/people.ts";
 import { personalApiKeys } from "../../db/schema/personal_api_keys.ts";
-import { isOpen, signIns } from "../../db/schema/sign_in.ts";
-import { recoveryCodes, twoFactors } from "../../db/schema/two_factor.ts";
-import { users } from "../../db/schema/users.ts";
+import { isOpen, recoveryCodes, signIns, twoFactors } from "../../db/schema/sign_in.ts";
 import { expiryOf, maxMinutes } from "../../keys/lifetime.ts";
-import { now } from "../../lib/now.ts";
+import { now } from "../../lib/time.ts";
 import { needsFactor, ssoOf } from "../../organizations/domains/sign_in_rules.ts";
 import { areAll, endEntry } from "../../people/personal_api_keys/sessions.ts";
 import { userColumns } from "../../people/users/shape.ts";

@@ -1,9 +1,8 @@
 import { and, eq, sql } from "drizzle-orm";
 import type { Context } from "hono";
 import type * as z from "zod";
-import { retry } from "../../access/retry.ts";
-import { commit } from "../../access/unit_of_work.ts";
-import { assertExists, assertThat } from "../../db/assertion.ts";
+import { commit, retry } from "../../access/unit_of_work.ts";
+import { assertExists, assertThat } from "../../db/client.ts";
 import { isOpen, signIns } from "../../db/schema/sign_in.ts";
 import type { App } from "../../env.ts";
 import { cipherFor, hasFactor, isEnabled, proofRequired, storeSecret } from "../totp/proof.ts";

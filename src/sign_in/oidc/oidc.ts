@@ -1,7 +1,7 @@
 import * as oauth from "oauth4webapi";
 import * as z from "zod";
-import { CLOCK_TOLERANCE_MS } from "../../lib/durations.ts";
-import { quoted } from "../../lib/quoted.ts";
+import { quoted } from "../../lib/text.ts";
+import { CLOCK_TOLERANCE_MS } from "../../lib/time.ts";
 import { DiscoveryError, discover as fetchDiscovery } from "../../outbound/discovery.ts";
 import { singleLine } from "../../outbound/mail.ts";
 import { checkedRequests } from "../../outbound/oauth.ts";

@@ -1,15 +1,13 @@
 import { and, eq, inArray, sql } from "drizzle-orm";
 import type * as z from "zod";
 import { readPageIn } from "../../access/pages.ts";
-import { retry } from "../../access/retry.ts";
 import type { Tenant } from "../../access/tenant.ts";
+import { retry } from "../../access/unit_of_work.ts";
 import { currentOrganization, selectCaller } from "../../access/visible.ts";
-import { assertExists } from "../../db/assertion.ts";
+import { assertExists } from "../../db/client.ts";
 import type { ActivityOf } from "../../db/event_types.ts";
 import { countWhere } from "../../db/list.ts";
-import { passkeys } from "../../db/schema/passkeys.ts";
-import { signIns } from "../../db/schema/sign_in.ts";
-import { twoFactors } from "../../db/schema/two_factor.ts";
+import { passkeys, signIns, twoFactors } from "../../db/schema/sign_in.ts";
 import { orNotFound } from "../../http/errors.ts";
 import type { Page } from "../../http/page.ts";
 import { isEnforced } from "../../organizations/domains/sign_in_rules.ts";

@@ -1,12 +1,10 @@
 import { and, eq, type SQL, sql } from "drizzle-orm";
 import { v7 } from "uuid";
 import type * as z from "zod";
-import { retry } from "../../access/retry.ts";
 import type { Tenant } from "../../access/tenant.ts";
-import { assertExists, assertThat } from "../../db/assertion.ts";
-import { passkeys } from "../../db/schema/passkeys.ts";
-import { signInStates } from "../../db/schema/sign_in.ts";
-import { twoFactors } from "../../db/schema/two_factor.ts";
+import { retry } from "../../access/unit_of_work.ts";
+import { assertExists, assertThat } from "../../db/client.ts";
+import { passkeys, signInStates, twoFactors } from "../../db/schema/sign_in.ts";
 import { invalid } from "../../http/errors.ts";
 import { verifier } from "../../isolates/webauthn/client.ts";
 import { digest } from "../../keys/keys.ts";

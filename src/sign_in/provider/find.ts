@@ -1,10 +1,10 @@
 import { and, eq, inArray, isNotNull, type SQL, sql } from "drizzle-orm";
 import type { Context } from "hono";
+import { connect } from "../../db/bookmark.ts";
 import { runBatch } from "../../db/client.ts";
-import { domains } from "../../db/schema/domains.ts";
-import { identities } from "../../db/schema/identities.ts";
-import { isActivePerson, users } from "../../db/schema/users.ts";
-import { connect } from "../../db/session.ts";
+import { domains } from "../../db/schema/organizations.ts";
+import { isActivePerson, users } from "../../db/schema/people.ts";
+import { identities } from "../../db/schema/sign_in.ts";
 import type { App } from "../../env.ts";
 import { domainOf } from "../../organizations/domains/connections.ts";
 import { type Problem, SignInError } from "./problems.ts";

@@ -1,6 +1,6 @@
 import type { Context } from "hono";
 import { commit } from "../../access/unit_of_work.ts";
-import { connect } from "../../db/session.ts";
+import { connect } from "../../db/bookmark.ts";
 import type { App } from "../../env.ts";
 import { addressOf } from "../../keys/addresses.ts";
 import { isTooOften } from "../../keys/network_limits.ts";

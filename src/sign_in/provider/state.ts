@@ -1,14 +1,13 @@
 import { and, eq, gt, sql } from "drizzle-orm";
 import type { Context } from "hono";
 import { deleteCookie, getCookie, setCookie } from "hono/cookie";
+import { connect } from "../../db/bookmark.ts";
 import { insertWhere, runBatch } from "../../db/client.ts";
 import { signInStates } from "../../db/schema/sign_in.ts";
-import { connect } from "../../db/session.ts";
 import type { App } from "../../env.ts";
 import { nameOf } from "../../keys/cookie.ts";
 import { digest, newToken } from "../../keys/keys.ts";
-import { MINUTE_MS } from "../../lib/durations.ts";
-import { iso, now } from "../../lib/now.ts";
+import { iso, MINUTE_MS, now } from "../../lib/time.ts";
 import type { Finished, Started } from "./shape.ts";
 
 /*

@@ -1,7 +1,7 @@
 import { and, eq, isNotNull } from "drizzle-orm";
 import type { Context } from "hono";
-import { domains } from "../../db/schema/domains.ts";
-import { connect } from "../../db/session.ts";
+import { connect } from "../../db/bookmark.ts";
+import { domains } from "../../db/schema/organizations.ts";
 import type { App } from "../../env.ts";
 import type { Parties } from "../../isolates/saml/worker.ts";
 import { connectionOf, pathOf } from "../../organizations/domains/connections.ts";

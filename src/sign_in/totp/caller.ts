@@ -1,11 +1,10 @@
 import { eq, type SQL, sql } from "drizzle-orm";
-import { keyStillWorks } from "../../access/still_allowed.ts";
+import { keyStillWorks } from "../../access/recheck.ts";
 import type { Tenant } from "../../access/tenant.ts";
 import { isCaller } from "../../access/visible.ts";
 import { insertEach } from "../../db/client.ts";
-import { signInStates } from "../../db/schema/sign_in.ts";
-import { recoveryCodes, twoFactors } from "../../db/schema/two_factor.ts";
-import { users } from "../../db/schema/users.ts";
+import { users } from "../../db/schema/people.ts";
+import { recoveryCodes, signInStates, twoFactors } from "../../db/schema/sign_in.ts";
 import { forbidden, invalid, orNotFound } from "../../http/errors.ts";
 import { isEnforced } from "../../organizations/domains/sign_in_rules.ts";
 import * as sessions from "../../people/personal_api_keys/sessions.ts";

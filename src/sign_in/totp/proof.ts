@@ -1,13 +1,11 @@
 import { and, eq, isNotNull, isNull, lt, lte, or, type SQL, sql } from "drizzle-orm";
 import type { Database } from "../../db/client.ts";
-import { passkeys } from "../../db/schema/passkeys.ts";
-import { recoveryCodes, twoFactors } from "../../db/schema/two_factor.ts";
-import { users } from "../../db/schema/users.ts";
+import { users } from "../../db/schema/people.ts";
+import { passkeys, recoveryCodes, twoFactors } from "../../db/schema/sign_in.ts";
 import { invalid, throttledUntil } from "../../http/errors.ts";
 import type { Assertion } from "../../isolates/webauthn/worker.ts";
 import { cipherOf } from "../../keys/secrets.ts";
-import { HOUR_MS } from "../../lib/durations.ts";
-import { iso, now } from "../../lib/now.ts";
+import { HOUR_MS, iso, now } from "../../lib/time.ts";
 import { type Reference, type SignedWith, signedWith } from "../webauthn/challenges.ts";
 import { isStillUnused, type PasskeyUse, recordUse, verifyUse } from "../webauthn/verify.ts";
 import { digestsOf } from "./recovery_codes.ts";

@@ -1,13 +1,13 @@
 import { and, eq, sql } from "drizzle-orm";
 import type * as z from "zod";
-import { retry } from "../../access/retry.ts";
 import type { Tenant } from "../../access/tenant.ts";
+import { retry } from "../../access/unit_of_work.ts";
 import { currentOrganization } from "../../access/visible.ts";
-import { assertExists, assertThat } from "../../db/assertion.ts";
+import { assertExists, assertThat } from "../../db/client.ts";
 import type { ActivityOf } from "../../db/event_types.ts";
-import { twoFactors } from "../../db/schema/two_factor.ts";
+import { twoFactors } from "../../db/schema/sign_in.ts";
 import { invalid } from "../../http/errors.ts";
-import { now } from "../../lib/now.ts";
+import { now } from "../../lib/time.ts";
 import { isEnforced } from "../../organizations/domains/sign_in_rules.ts";
 import * as sessions from "../../people/personal_api_keys/sessions.ts";
 import {

@@ -1,5 +1,5 @@
 import type { Context } from "hono";
-import { body } from "../../access/valid.ts";
+import { body } from "../../access/input.ts";
 import type { App } from "../../env.ts";
 import { ok, router } from "../../http/router.ts";
 import * as factors from "./queries.ts";

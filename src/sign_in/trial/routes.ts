@@ -1,6 +1,6 @@
 import type { Context } from "hono";
+import { body } from "../../access/input.ts";
 import { atLeast } from "../../access/middleware.ts";
-import { body } from "../../access/valid.ts";
 import { ADMIN } from "../../db/schema/levels.ts";
 import type { App } from "../../env.ts";
 import { created, ok, router } from "../../http/router.ts";

@@ -1,14 +1,12 @@
 import { and, eq, gt, type SQL, sql } from "drizzle-orm";
 import * as z from "zod";
 import type { Database } from "../../db/client.ts";
-import { passkeys } from "../../db/schema/passkeys.ts";
-import { signInStates } from "../../db/schema/sign_in.ts";
+import { passkeys, signInStates } from "../../db/schema/sign_in.ts";
 import type { Assertion } from "../../isolates/webauthn/worker.ts";
 import { digest, newToken } from "../../keys/keys.ts";
 import { fromBase64url } from "../../lib/base64url.ts";
-import { MINUTE_MS } from "../../lib/durations.ts";
 import { lazy } from "../../lib/lazy.ts";
-import { iso, now } from "../../lib/now.ts";
+import { iso, MINUTE_MS, now } from "../../lib/time.ts";
 
 /** How long a challenge can be signed. */
 export const CHALLENGE_MS = 10 * MINUTE_MS;

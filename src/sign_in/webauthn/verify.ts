@@ -1,12 +1,11 @@
 import { and, eq, sql } from "drizzle-orm";
 import type { Database } from "../../db/client.ts";
-import { passkeys } from "../../db/schema/passkeys.ts";
-import { signInStates } from "../../db/schema/sign_in.ts";
+import { passkeys, signInStates } from "../../db/schema/sign_in.ts";
 import { invalid } from "../../http/errors.ts";
 import { verifier } from "../../isolates/webauthn/client.ts";
 import type { Assertion, Expected } from "../../isolates/webauthn/worker.ts";
 import { toBase64url } from "../../lib/base64url.ts";
-import { now } from "../../lib/now.ts";
+import { now } from "../../lib/time.ts";
 import { challengeIn, type SignedWith, takeChallenge } from "./challenges.ts";
 
 /**

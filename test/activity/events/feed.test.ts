@@ -3,9 +3,9 @@ import { sql } from "drizzle-orm";
 import { v7 } from "uuid";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { commit } from "../../../src/access/unit_of_work.ts";
-import { organizationId } from "../../../src/db/organization_ids.ts";
 import { bySystem } from "../../../src/db/record.ts";
 import { activityLog } from "../../../src/db/schema/activity_log.ts";
+import { organizationId } from "../../../src/db/schema/organizations.ts";
 import { fillLog, RETOTAL } from "../../support/activity.ts";
 import { call, cost, db, join, racing, withBatch, world } from "../../support/world.ts";
 

@@ -4,15 +4,15 @@ import { and, eq } from "drizzle-orm";
 import { v7 } from "uuid";
 import { describe, expect, test, vi } from "vitest";
 import { sendDueDigests as tick } from "../../../src/activity/notifications/digest.ts";
-import { organizationId } from "../../../src/db/organization_ids.ts";
 import { activityLog } from "../../../src/db/schema/activity_log.ts";
-import { domains } from "../../../src/db/schema/domains.ts";
-import { members } from "../../../src/db/schema/members.ts";
 import { alerts, notifications } from "../../../src/db/schema/notifications.ts";
-import { organizations } from "../../../src/db/schema/organizations.ts";
-import { projectMembers } from "../../../src/db/schema/project_members.ts";
-import { projects } from "../../../src/db/schema/projects.ts";
-import { users } from "../../../src/db/schema/users.ts";
+import {
+	domains,
+	organizationId,
+	organizations,
+	projects,
+} from "../../../src/db/schema/organizations.ts";
+import { members, projectMembers, users } from "../../../src/db/schema/people.ts";
 import worker from "../../../src/worker.ts";
 import { RETOTAL } from "../../support/activity.ts";
 import { metered } from "../../support/events.ts";

@@ -1,9 +1,9 @@
 import { eq } from "drizzle-orm";
 import { expect, test } from "vitest";
 import { columnsOf, DEFAULTS, TYPES, typeWith } from "../../../src/activity/notifications/types.ts";
-import { organizationId } from "../../../src/db/organization_ids.ts";
 import { activityLog } from "../../../src/db/schema/activity_log.ts";
 import { alerts } from "../../../src/db/schema/notifications.ts";
+import { organizationId } from "../../../src/db/schema/organizations.ts";
 import { digests } from "../../support/mail.ts";
 import { db, world } from "../../support/world.ts";
 

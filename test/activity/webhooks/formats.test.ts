@@ -3,7 +3,7 @@ import { v7 } from "uuid";
 import { describe, expect, test } from "vitest";
 import * as z from "zod";
 import { deliver } from "../../../src/activity/webhooks/deliver.ts";
-import { organizationId } from "../../../src/db/organization_ids.ts";
+import { organizationId } from "../../../src/db/schema/organizations.ts";
 import { unseal } from "../../../src/keys/secrets.ts";
 import { insertLog } from "../../support/activity.ts";
 import { change, type Hook, hook, lossy } from "../../support/webhooks.ts";

@@ -7,7 +7,7 @@ import { deliver } from "../../../src/activity/webhooks/deliver.ts";
 import { activityLog } from "../../../src/db/schema/activity_log.ts";
 import { webhooks } from "../../../src/db/schema/webhooks.ts";
 import { unseal } from "../../../src/keys/secrets.ts";
-import { now } from "../../../src/lib/now.ts";
+import { now } from "../../../src/lib/time.ts";
 import { entries, insertLog, RETOTAL } from "../../support/activity.ts";
 import { forbidden } from "../../support/errors.ts";
 import { stopClock, withoutPatience } from "../../support/time.ts";

@@ -1,7 +1,6 @@
 import { eq } from "drizzle-orm";
 import { v7 } from "uuid";
 import { describe, expect, test } from "vitest";
-import { organizationId } from "../../../src/db/organization_ids.ts";
 import { activityLog } from "../../../src/db/schema/activity_log.ts";
 import {
 	batchExportBackfills,
@@ -10,7 +9,7 @@ import {
 	RUN_STATUSES,
 	UNSUCCESSFUL,
 } from "../../../src/db/schema/batch_exports.ts";
-import { projects } from "../../../src/db/schema/projects.ts";
+import { organizationId, projects } from "../../../src/db/schema/organizations.ts";
 import { wrong } from "../../support/errors.ts";
 import { logOfExport } from "../../support/logs.ts";
 import { eventually, stopClock } from "../../support/time.ts";

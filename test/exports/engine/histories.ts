@@ -3,7 +3,7 @@
  * wasn't exported.
  */
 import { type Interval, LENGTHS, type Window } from "../../../src/exports/engine/windows.ts";
-import { DAY_MS } from "../../../src/lib/durations.ts";
+import { DAY_MS } from "../../../src/lib/time.ts";
 import type { Random } from "../../support/random.ts";
 
 type Intervals = readonly [Interval, ...Interval[]];

@@ -2,12 +2,12 @@ import { env } from "cloudflare:workers";
 import { and, asc, eq, isNull, sql, sum } from "drizzle-orm";
 import { v7 } from "uuid";
 import { describe, expect, test, vi } from "vitest";
-import { organizationId } from "../../../src/db/organization_ids.ts";
 import {
 	batchExportBackfills,
 	batchExportRuns,
 	batchExports,
 } from "../../../src/db/schema/batch_exports.ts";
+import { organizationId } from "../../../src/db/schema/organizations.ts";
 import { runDueExports as tick } from "../../../src/exports/engine/schedule.ts";
 import { metered } from "../../support/events.ts";
 import { logOfExport, storedEntries } from "../../support/logs.ts";

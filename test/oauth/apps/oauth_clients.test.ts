@@ -1,10 +1,10 @@
 import { eq, sql } from "drizzle-orm";
 import { v7 } from "uuid";
 import { describe, expect, test } from "vitest";
-import { organizationId } from "../../../src/db/organization_ids.ts";
 import { activityLog } from "../../../src/db/schema/activity_log.ts";
-import { members } from "../../../src/db/schema/members.ts";
 import { oauthClients, oauthCodes } from "../../../src/db/schema/oauth.ts";
+import { organizationId } from "../../../src/db/schema/organizations.ts";
+import { members } from "../../../src/db/schema/people.ts";
 import { personalApiKeys } from "../../../src/db/schema/personal_api_keys.ts";
 import { forbidden } from "../../support/errors.ts";
 import { call, cost, db, join, racing, world } from "../../support/world.ts";

@@ -2,7 +2,7 @@ import { eq } from "drizzle-orm";
 import { v7 } from "uuid";
 import { describe, expect, test } from "vitest";
 import { oauthRefreshTokens } from "../../../src/db/schema/oauth.ts";
-import { users } from "../../../src/db/schema/users.ts";
+import { users } from "../../../src/db/schema/people.ts";
 import { outbox } from "../../support/mail.ts";
 import { call, db, insertGrant, join, world } from "../../support/world.ts";
 import { API, fails, granted, newApp, refresh, statusWith } from "../support.ts";

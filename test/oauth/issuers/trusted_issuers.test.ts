@@ -1,7 +1,7 @@
 import { eq } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
+import { trustedIssuers } from "../../../src/db/schema/oauth.ts";
 import { personalApiKeys } from "../../../src/db/schema/personal_api_keys.ts";
-import { trustedIssuers } from "../../../src/db/schema/trusted_issuers.ts";
 import { forbidden } from "../../support/errors.ts";
 import { call, cost, db, join, keyFor, racing, world } from "../../support/world.ts";
 import { statusWith } from "../support.ts";

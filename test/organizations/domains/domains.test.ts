@@ -1,7 +1,7 @@
 import { env } from "cloudflare:workers";
 import { eq } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
-import { domains } from "../../../src/db/schema/domains.ts";
+import { domains } from "../../../src/db/schema/organizations.ts";
 import {
 	CHALLENGE,
 	insertDomain,

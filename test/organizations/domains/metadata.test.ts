@@ -1,7 +1,7 @@
 import { env } from "cloudflare:workers";
 import { eq } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
-import { domains } from "../../../src/db/schema/domains.ts";
+import { domains } from "../../../src/db/schema/organizations.ts";
 import { getPage } from "../../sign_in/saml/support.ts";
 import { CERTIFICATE } from "../../support/certificate.ts";
 import { domainName, insertDomain } from "../../support/domains.ts";

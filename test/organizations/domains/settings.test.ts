@@ -1,11 +1,10 @@
 import { env } from "cloudflare:workers";
 import { eq, inArray } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
-import { domains } from "../../../src/db/schema/domains.ts";
-import { identities } from "../../../src/db/schema/identities.ts";
-import { members } from "../../../src/db/schema/members.ts";
+import { domains } from "../../../src/db/schema/organizations.ts";
+import { members, users } from "../../../src/db/schema/people.ts";
 import { personalApiKeys } from "../../../src/db/schema/personal_api_keys.ts";
-import { users } from "../../../src/db/schema/users.ts";
+import { identities } from "../../../src/db/schema/sign_in.ts";
 import { unseal } from "../../../src/organizations/domains/secret.ts";
 import { certificateOf } from "../../sign_in/saml/support.ts";
 import { CERTIFICATE } from "../../support/certificate.ts";

@@ -1,10 +1,7 @@
 import { eq } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
-import { organizationId } from "../../../src/db/organization_ids.ts";
-import { members } from "../../../src/db/schema/members.ts";
-import { organizations } from "../../../src/db/schema/organizations.ts";
-import { projects } from "../../../src/db/schema/projects.ts";
-import { users } from "../../../src/db/schema/users.ts";
+import { organizationId, organizations, projects } from "../../../src/db/schema/organizations.ts";
+import { members, users } from "../../../src/db/schema/people.ts";
 import { forbidden } from "../../support/errors.ts";
 import { call, cost, db, join, keyFor, person, racing, world } from "../../support/world.ts";
 

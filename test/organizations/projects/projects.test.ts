@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { organizationId } from "../../../src/db/organization_ids.ts";
-import { projectMembers } from "../../../src/db/schema/project_members.ts";
+import { organizationId } from "../../../src/db/schema/organizations.ts";
+import { projectMembers } from "../../../src/db/schema/people.ts";
 import { forbidden, wrong } from "../../support/errors.ts";
 import { call, db, join, keyFor, world } from "../../support/world.ts";
 

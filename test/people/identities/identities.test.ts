@@ -1,6 +1,6 @@
 import { v7 } from "uuid";
 import { expect, test } from "vitest";
-import { identities } from "../../../src/db/schema/identities.ts";
+import { identities } from "../../../src/db/schema/sign_in.ts";
 import { entriesOf, identitiesOf, userWith, withDomain } from "../../sign_in/oidc/support.ts";
 import { outbox } from "../../support/mail.ts";
 import { eventually } from "../../support/time.ts";

@@ -1,10 +1,9 @@
 import { eq } from "drizzle-orm";
 import { v7 } from "uuid";
 import { describe, expect, test } from "vitest";
-import { domains } from "../../../src/db/schema/domains.ts";
-import { identities } from "../../../src/db/schema/identities.ts";
-import { members } from "../../../src/db/schema/members.ts";
-import { users } from "../../../src/db/schema/users.ts";
+import { domains } from "../../../src/db/schema/organizations.ts";
+import { members, users } from "../../../src/db/schema/people.ts";
+import { identities } from "../../../src/db/schema/sign_in.ts";
 import { complete, expired } from "../../sign_in/link/support.ts";
 import { entriesOf, finish, identitiesOf, who, withDomain } from "../../sign_in/oidc/support.ts";
 import { outbox } from "../../support/mail.ts";

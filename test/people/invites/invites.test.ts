@@ -1,8 +1,8 @@
 import { eq } from "drizzle-orm";
 import { v7 } from "uuid";
 import { describe, expect, test } from "vitest";
-import { organizationId } from "../../../src/db/organization_ids.ts";
-import { invites } from "../../../src/db/schema/invites.ts";
+import { organizationId } from "../../../src/db/schema/organizations.ts";
+import { invites } from "../../../src/db/schema/people.ts";
 import { forbidden, wrong } from "../../support/errors.ts";
 import { call, db, join, keyFor, times, world } from "../../support/world.ts";
 import { address, age, createInvite, DAY, type Home } from "./support.ts";

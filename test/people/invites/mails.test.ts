@@ -2,9 +2,8 @@ import { createScheduledController } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { eq } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
-import { organizationId } from "../../../src/db/organization_ids.ts";
-import { inviteMails } from "../../../src/db/schema/invites.ts";
-import { members } from "../../../src/db/schema/members.ts";
+import { organizationId } from "../../../src/db/schema/organizations.ts";
+import { inviteMails, members } from "../../../src/db/schema/people.ts";
 import { orNotFound } from "../../../src/http/errors.ts";
 import worker from "../../../src/worker.ts";
 import {

@@ -1,9 +1,8 @@
 import { eq } from "drizzle-orm";
 import { v7 } from "uuid";
 import { beforeAll, describe, expect, test, vi } from "vitest";
-import { invites } from "../../../src/db/schema/invites.ts";
 import { organizations } from "../../../src/db/schema/organizations.ts";
-import { users } from "../../../src/db/schema/users.ts";
+import { invites, users } from "../../../src/db/schema/people.ts";
 import { call, db, person, world } from "../../support/world.ts";
 import { createMailedInvite, type Home } from "./support.ts";
 

@@ -1,7 +1,7 @@
 import { eq } from "drizzle-orm";
 import { beforeEach, expect, test } from "vitest";
-import { domains } from "../../../src/db/schema/domains.ts";
-import { users } from "../../../src/db/schema/users.ts";
+import { domains } from "../../../src/db/schema/organizations.ts";
+import { users } from "../../../src/db/schema/people.ts";
 import { enforce, inDomain, keysOf, verify, withFactor } from "../../sign_in/link/support.ts";
 import { stopClock } from "../../support/time.ts";
 import { codeOf } from "../../support/totp.ts";

@@ -1,7 +1,7 @@
 import { eq } from "drizzle-orm";
 import { v7 } from "uuid";
 import { expect } from "vitest";
-import { invites } from "../../../src/db/schema/invites.ts";
+import { invites } from "../../../src/db/schema/people.ts";
 import { call, db, type world } from "../../support/world.ts";
 
 export type Home = Awaited<ReturnType<typeof world>>;

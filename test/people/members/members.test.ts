@@ -1,8 +1,7 @@
 import { eq, sql } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
-import { organizationId } from "../../../src/db/organization_ids.ts";
-import { members } from "../../../src/db/schema/members.ts";
-import { users } from "../../../src/db/schema/users.ts";
+import { organizationId } from "../../../src/db/schema/organizations.ts";
+import { members, users } from "../../../src/db/schema/people.ts";
 import { forbidden, wrong } from "../../support/errors.ts";
 import { call, cost, db, join, racing, times, world } from "../../support/world.ts";
 

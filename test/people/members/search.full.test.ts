@@ -2,9 +2,8 @@ import { and, eq, sql } from "drizzle-orm";
 import fc from "fast-check";
 import { beforeAll, expect, test } from "vitest";
 import { contains } from "../../../src/db/contains.ts";
-import { organizationId } from "../../../src/db/organization_ids.ts";
-import { members } from "../../../src/db/schema/members.ts";
-import { users } from "../../../src/db/schema/users.ts";
+import { organizationId } from "../../../src/db/schema/organizations.ts";
+import { members, users } from "../../../src/db/schema/people.ts";
 import { needles, text } from "../../support/search_texts.ts";
 import { db, join, times, world } from "../../support/world.ts";
 

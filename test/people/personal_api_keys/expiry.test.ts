@@ -1,10 +1,9 @@
 import { env } from "cloudflare:workers";
 import { eq } from "drizzle-orm";
 import { expect, test } from "vitest";
-import { organizationId } from "../../../src/db/organization_ids.ts";
-import { members } from "../../../src/db/schema/members.ts";
+import { organizationId } from "../../../src/db/schema/organizations.ts";
+import { members, users } from "../../../src/db/schema/people.ts";
 import { personalApiKeys } from "../../../src/db/schema/personal_api_keys.ts";
-import { users } from "../../../src/db/schema/users.ts";
 import { announceExpiring as tick } from "../../../src/people/personal_api_keys/expiry.ts";
 import { metered } from "../../support/events.ts";
 import { systemEvents } from "../../support/system_events.ts";

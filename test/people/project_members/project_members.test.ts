@@ -1,7 +1,7 @@
 import { and, eq } from "drizzle-orm";
 import { expect, test } from "vitest";
-import { organizationId } from "../../../src/db/organization_ids.ts";
-import { members } from "../../../src/db/schema/members.ts";
+import { organizationId } from "../../../src/db/schema/organizations.ts";
+import { members } from "../../../src/db/schema/people.ts";
 import { wrong } from "../../support/errors.ts";
 import { db, join, world } from "../../support/world.ts";
 

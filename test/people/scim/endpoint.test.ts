@@ -1,7 +1,7 @@
 import { eq } from "drizzle-orm";
 import { v7 } from "uuid";
 import { expect, test, vi } from "vitest";
-import { domains } from "../../../src/db/schema/domains.ts";
+import { domains } from "../../../src/db/schema/organizations.ts";
 import { scimRequests, scimTokens } from "../../../src/db/schema/scim.ts";
 import { mint } from "../../../src/keys/keys.ts";
 import { ERROR, provisioned, send } from "../../support/scim.ts";

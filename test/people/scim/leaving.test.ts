@@ -1,10 +1,8 @@
 /** The end of access, whatever else a request holds (docs/sign-on.md#what-cant-be-taken). */
 import { eq } from "drizzle-orm";
 import { expect, test } from "vitest";
-import { invites } from "../../../src/db/schema/invites.ts";
-import { members } from "../../../src/db/schema/members.ts";
+import { invites, members, users } from "../../../src/db/schema/people.ts";
 import { scimUsers } from "../../../src/db/schema/scim.ts";
-import { users } from "../../../src/db/schema/users.ts";
 import { tokenIn } from "../../sign_in/link/support.ts";
 import { finish, who } from "../../sign_in/oidc/support.ts";
 import { link } from "../../support/domains.ts";

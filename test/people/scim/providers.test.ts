@@ -1,8 +1,8 @@
 /** What Microsoft Entra ID and Okta send, as their documentation for developers describes it. */
 import { eq } from "drizzle-orm";
 import { expect, test } from "vitest";
-import { domains } from "../../../src/db/schema/domains.ts";
-import { users } from "../../../src/db/schema/users.ts";
+import { domains } from "../../../src/db/schema/organizations.ts";
+import { users } from "../../../src/db/schema/people.ts";
 import { codeFor, exchange, fails, granted, refresh, request } from "../../oauth/support.ts";
 import { verify } from "../../sign_in/link/support.ts";
 import { finish, userWith, who } from "../../sign_in/oidc/support.ts";

@@ -1,14 +1,10 @@
 import { eq } from "drizzle-orm";
 import { expect, test } from "vitest";
-import { organizationId } from "../../../src/db/organization_ids.ts";
 import { activityLog } from "../../../src/db/schema/activity_log.ts";
-import { domains } from "../../../src/db/schema/domains.ts";
-import { invites } from "../../../src/db/schema/invites.ts";
-import { members } from "../../../src/db/schema/members.ts";
+import { domains, organizationId } from "../../../src/db/schema/organizations.ts";
+import { invites, members, projectMembers, users } from "../../../src/db/schema/people.ts";
 import { personalApiKeys } from "../../../src/db/schema/personal_api_keys.ts";
-import { projectMembers } from "../../../src/db/schema/project_members.ts";
 import { scimTokens } from "../../../src/db/schema/scim.ts";
-import { users } from "../../../src/db/schema/users.ts";
 import { outbox } from "../../support/mail.ts";
 import { ERROR, provisioned, USER } from "../../support/scim.ts";
 import { eventually } from "../../support/time.ts";

@@ -1,7 +1,7 @@
 import { eq } from "drizzle-orm";
 import { v7 } from "uuid";
 import { beforeEach, describe, expect, test, vi } from "vitest";
-import { members } from "../../../src/db/schema/members.ts";
+import { members } from "../../../src/db/schema/people.ts";
 import { personalApiKeys } from "../../../src/db/schema/personal_api_keys.ts";
 import { ofPage, signIn, verified, verify } from "../../sign_in/link/support.ts";
 import { stopClock } from "../../support/time.ts";

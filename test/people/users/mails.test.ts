@@ -1,7 +1,7 @@
 import { env } from "cloudflare:workers";
 import { eq } from "drizzle-orm";
 import { beforeEach, describe, expect, test, vi } from "vitest";
-import { users } from "../../../src/db/schema/users.ts";
+import { users } from "../../../src/db/schema/people.ts";
 import { run } from "../../../src/operator/run.ts";
 import {
 	complete,

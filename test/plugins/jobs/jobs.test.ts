@@ -2,10 +2,15 @@ import { createExecutionContext, createScheduledController } from "cloudflare:te
 import { env } from "cloudflare:workers";
 import { eq, isNull, sql } from "drizzle-orm";
 import { beforeEach, describe, expect, test, vi } from "vitest";
-import { pluginJobs, pluginStorage, taskMinutes } from "../../../src/db/schema/jobs.ts";
 import { organizations } from "../../../src/db/schema/organizations.ts";
-import { pluginLogs } from "../../../src/db/schema/plugin_configs.ts";
-import { pluginSourceFiles, plugins } from "../../../src/db/schema/plugins.ts";
+import {
+	pluginJobs,
+	pluginLogs,
+	pluginSourceFiles,
+	pluginStorage,
+	plugins,
+	taskMinutes,
+} from "../../../src/db/schema/plugins.ts";
 import { digests, unseal } from "../../../src/keys/secrets.ts";
 import { Outbound } from "../../../src/plugins/jobs/outbound.ts";
 import { storage } from "../../../src/plugins/jobs/storage.ts";

@@ -1,9 +1,8 @@
 import { createExecutionContext, createMessageBatch, getQueueResult } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { eq, isNull, sql } from "drizzle-orm";
-import { organizationId } from "../../../src/db/organization_ids.ts";
-import { pluginJobs, taskMinutes } from "../../../src/db/schema/jobs.ts";
-import { pluginConfigs } from "../../../src/db/schema/plugin_configs.ts";
+import { organizationId } from "../../../src/db/schema/organizations.ts";
+import { pluginConfigs, pluginJobs, taskMinutes } from "../../../src/db/schema/plugins.ts";
 import { newTurn } from "../../../src/plugins/jobs/queue.ts";
 import { runDueTasks } from "../../../src/plugins/jobs/tasks.ts";
 import worker from "../../../src/worker.ts";

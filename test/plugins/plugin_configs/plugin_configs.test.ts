@@ -1,10 +1,8 @@
 import { env } from "cloudflare:workers";
 import { eq, sql } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
-import { organizationId } from "../../../src/db/organization_ids.ts";
-import { organizations } from "../../../src/db/schema/organizations.ts";
-import { pluginConfigs, pluginLogs } from "../../../src/db/schema/plugin_configs.ts";
-import { projects } from "../../../src/db/schema/projects.ts";
+import { organizationId, organizations, projects } from "../../../src/db/schema/organizations.ts";
+import { pluginConfigs, pluginLogs } from "../../../src/db/schema/plugins.ts";
 import { MASK } from "../../../src/keys/secrets.ts";
 import { configCipher } from "../../../src/plugins/plugins/config.ts";
 import { wrong } from "../../support/errors.ts";

@@ -1,11 +1,13 @@
 import { env } from "cloudflare:workers";
 import { eq } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
-import { organizationId } from "../../../src/db/organization_ids.ts";
-import { pluginStorage } from "../../../src/db/schema/jobs.ts";
-import { organizations } from "../../../src/db/schema/organizations.ts";
-import { pluginConfigs } from "../../../src/db/schema/plugin_configs.ts";
-import { pluginSourceFiles, plugins } from "../../../src/db/schema/plugins.ts";
+import { organizationId, organizations } from "../../../src/db/schema/organizations.ts";
+import {
+	pluginConfigs,
+	pluginSourceFiles,
+	pluginStorage,
+	plugins,
+} from "../../../src/db/schema/plugins.ts";
 import { forbidden, wrong } from "../../support/errors.ts";
 import { HEAD, RELEASE, TOKEN } from "../../support/registry.ts";
 import { eventually } from "../../support/time.ts";

@@ -1,10 +1,8 @@
 import { eq } from "drizzle-orm";
 import { expect, test } from "vitest";
-import { domains } from "../../../src/db/schema/domains.ts";
-import { members } from "../../../src/db/schema/members.ts";
-import { signIns } from "../../../src/db/schema/sign_in.ts";
-import { twoFactors } from "../../../src/db/schema/two_factor.ts";
-import { users } from "../../../src/db/schema/users.ts";
+import { domains } from "../../../src/db/schema/organizations.ts";
+import { members, users } from "../../../src/db/schema/people.ts";
+import { signIns, twoFactors } from "../../../src/db/schema/sign_in.ts";
 import { digest } from "../../../src/keys/keys.ts";
 import {
 	domainName,

@@ -1,12 +1,10 @@
 import { eq } from "drizzle-orm";
 import { v7 } from "uuid";
 import { expect } from "vitest";
-import { organizationId } from "../../../src/db/organization_ids.ts";
-import { domains } from "../../../src/db/schema/domains.ts";
-import { organizations } from "../../../src/db/schema/organizations.ts";
+import { domains, organizationId, organizations } from "../../../src/db/schema/organizations.ts";
+import { users } from "../../../src/db/schema/people.ts";
 import { personalApiKeys } from "../../../src/db/schema/personal_api_keys.ts";
 import { signIns } from "../../../src/db/schema/sign_in.ts";
-import { users } from "../../../src/db/schema/users.ts";
 import { digest } from "../../../src/keys/keys.ts";
 import { outbox } from "../../support/mail.ts";
 import { codeOf } from "../../support/totp.ts";

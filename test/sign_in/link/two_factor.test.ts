@@ -1,9 +1,8 @@
 import { eq } from "drizzle-orm";
 import { beforeEach, describe, expect, test, vi } from "vitest";
 import { activityLog } from "../../../src/db/schema/activity_log.ts";
-import { members } from "../../../src/db/schema/members.ts";
-import { recoveryCodes, twoFactors } from "../../../src/db/schema/two_factor.ts";
-import { users } from "../../../src/db/schema/users.ts";
+import { members, users } from "../../../src/db/schema/people.ts";
+import { recoveryCodes, twoFactors } from "../../../src/db/schema/sign_in.ts";
 import { stopClock } from "../../support/time.ts";
 import { codeOf, wrongCode } from "../../support/totp.ts";
 import { call, cost, db, join, racing, world } from "../../support/world.ts";

@@ -1,9 +1,8 @@
 import { env } from "cloudflare:workers";
 import { eq } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
-import { identities } from "../../../src/db/schema/identities.ts";
-import { members } from "../../../src/db/schema/members.ts";
-import { users } from "../../../src/db/schema/users.ts";
+import { members, users } from "../../../src/db/schema/people.ts";
+import { identities } from "../../../src/db/schema/sign_in.ts";
 import { outbox } from "../../support/mail.ts";
 import { eventually, exhaust } from "../../support/time.ts";
 import { codeOf } from "../../support/totp.ts";

@@ -1,10 +1,9 @@
 import { eq } from "drizzle-orm";
 import { v7 } from "uuid";
 import { expect } from "vitest";
-import { domains } from "../../../src/db/schema/domains.ts";
-import { identities } from "../../../src/db/schema/identities.ts";
-import { signInStates } from "../../../src/db/schema/sign_in.ts";
-import { users } from "../../../src/db/schema/users.ts";
+import { domains } from "../../../src/db/schema/organizations.ts";
+import { users } from "../../../src/db/schema/people.ts";
+import { identities, signInStates } from "../../../src/db/schema/sign_in.ts";
 import { digest, newToken } from "../../../src/keys/keys.ts";
 import { call, db, person, world } from "../../support/world.ts";
 import { verify } from "../link/support.ts";

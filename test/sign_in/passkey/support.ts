@@ -1,8 +1,7 @@
 import { and, eq } from "drizzle-orm";
 import { expect } from "vitest";
-import { passkeys } from "../../../src/db/schema/passkeys.ts";
-import { twoFactors } from "../../../src/db/schema/two_factor.ts";
-import { users } from "../../../src/db/schema/users.ts";
+import { users } from "../../../src/db/schema/people.ts";
+import { passkeys, twoFactors } from "../../../src/db/schema/sign_in.ts";
 import { type Authenticator, newAuthenticator } from "../../support/authenticator.ts";
 import { call, db } from "../../support/world.ts";
 import { verified, withFactor } from "../link/support.ts";

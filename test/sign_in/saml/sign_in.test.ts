@@ -2,10 +2,9 @@ import { env } from "cloudflare:workers";
 import { eq } from "drizzle-orm";
 import { v7 } from "uuid";
 import { describe, expect, test } from "vitest";
-import { domains } from "../../../src/db/schema/domains.ts";
-import { identities } from "../../../src/db/schema/identities.ts";
-import { signInStates } from "../../../src/db/schema/sign_in.ts";
-import { users } from "../../../src/db/schema/users.ts";
+import { domains } from "../../../src/db/schema/organizations.ts";
+import { users } from "../../../src/db/schema/people.ts";
+import { identities, signInStates } from "../../../src/db/schema/sign_in.ts";
 import {
 	ALGORITHMS,
 	after,

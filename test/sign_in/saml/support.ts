@@ -2,9 +2,9 @@ import { env } from "cloudflare:workers";
 import { eq, inArray } from "drizzle-orm";
 import { v7 } from "uuid";
 import { expect } from "vitest";
-import { domains } from "../../../src/db/schema/domains.ts";
+import { domains } from "../../../src/db/schema/organizations.ts";
+import { users } from "../../../src/db/schema/people.ts";
 import { signIns } from "../../../src/db/schema/sign_in.ts";
-import { users } from "../../../src/db/schema/users.ts";
 import {
 	ada,
 	after,

@@ -1,7 +1,7 @@
 import { eq } from "drizzle-orm";
 import { expect, test } from "vitest";
-import { identities } from "../../../src/db/schema/identities.ts";
-import { users } from "../../../src/db/schema/users.ts";
+import { users } from "../../../src/db/schema/people.ts";
+import { identities } from "../../../src/db/schema/sign_in.ts";
 import { PERSISTENT } from "../../isolates/saml/responses.ts";
 import { db } from "../../support/world.ts";
 import { type Connected, connected, getPage, post, start, throughSamlp } from "../saml/support.ts";

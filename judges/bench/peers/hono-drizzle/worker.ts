@@ -11,12 +11,9 @@ import { HTTPException } from "hono/http-exception";
 import { v7 } from "uuid";
 import * as z from "zod";
 import { activityLog } from "../../../../src/db/schema/activity_log.ts";
-import { domains } from "../../../../src/db/schema/domains.ts";
-import { invites } from "../../../../src/db/schema/invites.ts";
-import { members } from "../../../../src/db/schema/members.ts";
-import { organizations } from "../../../../src/db/schema/organizations.ts";
+import { domains, organizations } from "../../../../src/db/schema/organizations.ts";
+import { invites, members, users } from "../../../../src/db/schema/people.ts";
 import { personalApiKeys } from "../../../../src/db/schema/personal_api_keys.ts";
-import { users } from "../../../../src/db/schema/users.ts";
 
 type App = {
 	Bindings: { DB: D1Database; KEYS: KVNamespace; REQUESTS: RateLimit };

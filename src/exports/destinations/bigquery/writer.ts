@@ -1,5 +1,5 @@
 import { digest } from "../../../keys/keys.ts";
-import { DAY_MS, HOUR_MS } from "../../../lib/durations.ts";
+import { DAY_MS, HOUR_MS } from "../../../lib/time.ts";
 import { runSteps, warningOf } from "../../../outbound/steps.ts";
 import type { Destination, Job, Sink } from "../destination.ts";
 import { type Counts, describeUnfit, type Fitter, fitter } from "../fit/fitter.ts";

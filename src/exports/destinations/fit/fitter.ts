@@ -1,4 +1,4 @@
-import { pluralize } from "../../../lib/plural.ts";
+import { pluralize } from "../../../lib/text.ts";
 import { MisconfiguredError } from "../../../outbound/errors.ts";
 import type { Kind } from "../../query/expression.ts";
 import type { Column, Row } from "../../query/rows.ts";

@@ -4,8 +4,8 @@
  */
 // Imported because the global `Buffer` is slow to access in workerd.
 import { Buffer } from "node:buffer";
-import { isSameDecimal, plainDecimal, readDecimal } from "../../../lib/decimal.ts";
 import { jsonOf } from "../../../lib/json.ts";
+import { isSameDecimal, plainDecimal, readDecimal } from "../../../lib/lossless_json.ts";
 import { readMoment } from "../../../lib/moment.ts";
 import type { Kind } from "../../query/expression.ts";
 import type { Row } from "../../query/rows.ts";

@@ -1,4 +1,4 @@
-import { readDecimal } from "../../../lib/decimal.ts";
+import { readDecimal } from "../../../lib/lossless_json.ts";
 import type { Kind } from "../../query/expression.ts";
 import type { Column } from "../../query/rows.ts";
 import { decimalDocuments } from "../fit/json.ts";

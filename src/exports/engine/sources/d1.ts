@@ -1,7 +1,6 @@
 import { endId, firstId } from "../../../db/arrival_id.ts";
 import { FAR_MS, formatUuid, IS_FAR } from "../../../db/schema/events.ts";
-import { MINUTE_MS } from "../../../lib/durations.ts";
-import { iso } from "../../../lib/now.ts";
+import { iso, MINUTE_MS } from "../../../lib/time.ts";
 import type { Model, Row } from "../../query/rows.ts";
 import { MAX_PAGE_BYTES, MAX_PAGE_ROWS, weight } from "./bounds.ts";
 import { queried } from "./queried.ts";

@@ -1,5 +1,5 @@
 import { readMoment } from "../../../lib/moment.ts";
-import { iso } from "../../../lib/now.ts";
+import { iso } from "../../../lib/time.ts";
 import { type Expression, isLiteral, type Literal } from "../../query/expression.ts";
 import type { Filter } from "./source.ts";
 

@@ -4,7 +4,7 @@ import { Buffer } from "node:buffer";
 import type { SchemaElement } from "hyparquet";
 import { ByteWriter } from "hyparquet-writer";
 import { writePlain } from "hyparquet-writer/src/plain.js";
-import { DAY_MS } from "../../../lib/durations.ts";
+import { DAY_MS } from "../../../lib/time.ts";
 import type { Kind } from "../../query/expression.ts";
 import type { Row } from "../../query/rows.ts";
 import { NOTHING } from "../format.ts";

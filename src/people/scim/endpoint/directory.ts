@@ -4,19 +4,23 @@ import { drizzle } from "drizzle-orm/d1";
 import type { Context } from "hono";
 import { createMiddleware } from "hono/factory";
 import { commit, type Write } from "../../../access/unit_of_work.ts";
-import { assertThat } from "../../../db/assertion.ts";
-import { type Connected, type ResultOf, runBatch, type Statement } from "../../../db/client.ts";
+import { connect } from "../../../db/bookmark.ts";
+import {
+	assertThat,
+	type Connected,
+	type ResultOf,
+	runBatch,
+	type Statement,
+} from "../../../db/client.ts";
 import type { Entry } from "../../../db/record.ts";
-import { domains } from "../../../db/schema/domains.ts";
+import { domains } from "../../../db/schema/organizations.ts";
 import { scimTokens } from "../../../db/schema/scim.ts";
-import { connect } from "../../../db/session.ts";
 import type { App } from "../../../env.ts";
 import { ApiError, forbidden } from "../../../http/errors.ts";
 import { countRequest } from "../../../http/rate_limit.ts";
 import { countFailure } from "../../../keys/addresses.ts";
 import { digest, isExpired, isWellFormed } from "../../../keys/keys.ts";
-import { HOUR_MS } from "../../../lib/durations.ts";
-import { iso, now } from "../../../lib/now.ts";
+import { HOUR_MS, iso, now } from "../../../lib/time.ts";
 import { TOKEN_PREFIX } from "../domain.ts";
 
 declare module "hono" {

@@ -1,11 +1,10 @@
 import { and, eq, gte, ne, sql } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
-import { assertThat, isFailed } from "../../../db/assertion.ts";
+import { assertThat, isFailed } from "../../../db/client.ts";
 import { activityLog } from "../../../db/schema/activity_log.ts";
 import { ADMIN, OWNER } from "../../../db/schema/levels.ts";
-import { members } from "../../../db/schema/members.ts";
-import { isActivePerson, users } from "../../../db/schema/users.ts";
-import { DAY_MS } from "../../../lib/durations.ts";
+import { isActivePerson, members, users } from "../../../db/schema/people.ts";
+import { DAY_MS } from "../../../lib/time.ts";
 import {
 	addressText,
 	configured,

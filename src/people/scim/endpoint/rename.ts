@@ -1,12 +1,10 @@
 import { and, eq, isNull, sql } from "drizzle-orm";
-import { assertExists, assertThat } from "../../../db/assertion.ts";
 import { changes as changesOf } from "../../../db/changes.ts";
-import { inList } from "../../../db/client.ts";
+import { assertExists, assertThat, inList } from "../../../db/client.ts";
 import type { Entry } from "../../../db/record.ts";
-import { invites } from "../../../db/schema/invites.ts";
+import { invites, users } from "../../../db/schema/people.ts";
 import { isOpen, signIns } from "../../../db/schema/sign_in.ts";
-import { users } from "../../../db/schema/users.ts";
-import { now } from "../../../lib/now.ts";
+import { now } from "../../../lib/time.ts";
 import { domainOf } from "../../../organizations/domains/connections.ts";
 import { addressChanged, mailAt, providerOfDomain } from "../../users/mails.ts";
 import type { Directory } from "./directory.ts";

@@ -5,7 +5,7 @@ import { v7 } from "uuid";
 import { scimRequests } from "../../../db/schema/scim.ts";
 import type { App } from "../../../env.ts";
 import { logWarning } from "../../../lib/log.ts";
-import { shorten } from "../../../lib/shorten.ts";
+import { shorten } from "../../../lib/text.ts";
 
 /** How many requests are kept for each domain, and how much of each text. */
 const MAX_REQUESTS = 200;

@@ -1,13 +1,13 @@
 import type { Context } from "hono";
 import type * as z from "zod";
-import { retry } from "../../../access/retry.ts";
+import { retry } from "../../../access/unit_of_work.ts";
 import type { App } from "../../../env.ts";
 import { readValue } from "../../../http/body.ts";
 import { preconditionFailed } from "../../../http/errors.ts";
 import { tagOf, tagsIn } from "../../../http/etag.ts";
 import { rawText } from "../../../http/fields.ts";
 import { toApiError } from "../../../http/valid.ts";
-import { shorten } from "../../../lib/shorten.ts";
+import { shorten } from "../../../lib/text.ts";
 import { SCIM_TYPE, ScimError } from "../errors.ts";
 import { nameIn, parseFilter } from "./filter.ts";
 import type { Problem } from "./problems.ts";

@@ -1,7 +1,25 @@
 import { type SQL, sql } from "drizzle-orm";
 import type { SQLiteTable } from "drizzle-orm/sqlite-core";
-import { assertThat } from "../db/assertion.ts";
+import { assertExists, assertThat } from "../db/client.ts";
+import type { ScopeWith } from "../db/event_types.ts";
+import type { Details } from "../db/record.ts";
 import type { Tenant } from "./tenant.ts";
+
+/**
+ * Executes a DELETE in one round trip.
+ * @throws (the batch) 404 if another request has deleted the row, or it no longer fulfils `where`
+ */
+export const removeRow = (
+	tenant: Tenant,
+	entry: Details & { scope: ScopeWith<"deleted"> },
+	table: SQLiteTable,
+	where: SQL | undefined,
+) =>
+	tenant.write({
+		checks: [assertExists(tenant.db, table, where)],
+		changes: [tenant.db.delete(table).where(where)],
+		entries: [{ activity: "deleted", ...entry }],
+	});
 
 /**
  * Returns a statement that makes its batch fail unless there is room for another object: fewer rows

@@ -1,8 +1,7 @@
 import { type SQL, sql } from "drizzle-orm";
 import { rowId } from "../db/client.ts";
-import { organizationId } from "../db/organization_ids.ts";
-import { projects } from "../db/schema/projects.ts";
-import type { TenantSql } from "./sql.ts";
+import { organizationId, projects } from "../db/schema/organizations.ts";
+import type { TenantSql } from "./query_scope.ts";
 import { currentOrganization, currentProject } from "./visible.ts";
 
 /** What the path of a request names. */

@@ -1,7 +1,7 @@
 import { type ApiError, forbidden, insufficientScope } from "../http/errors.ts";
 import type { Key } from "../keys/keys.ts";
-import type { Place } from "./place.ts";
 import { ANY_KEY, grants, type Scope } from "./scopes.ts";
+import type { Place } from "./target.ts";
 
 /** Returns the error if `key` lacks `scope` or excludes the tenant, if so. */
 export function checkKey(

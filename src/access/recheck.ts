@@ -1,17 +1,12 @@
 import { and, eq, gte, type SQLWrapper, sql } from "drizzle-orm";
-import { assertThat } from "../db/assertion.ts";
 import { CachedStatement, cacheByForm, placeholder } from "../db/cached_statements.ts";
-import type { Connected } from "../db/client.ts";
-import { members } from "../db/schema/members.ts";
-import { organizations } from "../db/schema/organizations.ts";
+import { assertThat, type Connected } from "../db/client.ts";
+import { organizations, projects } from "../db/schema/organizations.ts";
+import { members, projectMembers, users } from "../db/schema/people.ts";
 import { personalApiKeys } from "../db/schema/personal_api_keys.ts";
-import { projectMembers } from "../db/schema/project_members.ts";
-import { projects } from "../db/schema/projects.ts";
-import { users } from "../db/schema/users.ts";
 import type { Key } from "../keys/keys.ts";
-import { allowsApp } from "./apps.ts";
 import type { Caller } from "./guard.ts";
-import { visibleTo } from "./visible.ts";
+import { allowsApp, visibleTo } from "./visible.ts";
 
 /** The properties of a key that a request has seen: values, or SQL for them. */
 type KeyTerms = {

@@ -1,0 +1,12 @@
+/** A number and a noun, such as "1 row" or "2 rows". */
+export const pluralize = (n: number, noun: string) => `${n} ${noun}${n === 1 ? "" : "s"}`;
+
+const MAX_CHARACTERS = 200;
+
+/** Quotes a value that others sent in an error message, shortened and without control characters. */
+export const quoted = (value: unknown) =>
+	(JSON.stringify(value) ?? "nothing").slice(0, MAX_CHARACTERS).toWellFormed();
+
+/** Returns a text with at most `max` UTF-16 code units, and an ellipsis if it was longer. */
+export const shorten = (text: string, max: number) =>
+	text.length > max ? `${text.slice(0, max).toWellFormed()}…` : text;
