@@ -19,9 +19,9 @@ declare module "hono" {
 
 /*
  * Checks `If-Match` and `If-None-Match` of changes (docs/api.md#caching-and-conditional-requests).
- * An object's ETag is the digest of the response to its GET. So the handler of that GET runs until
- * it reads. Its queries are sent with the first read of the change, and it continues with their
- * results. The batch of the change asserts that the queries still return the same rows.
+ * An object's ETag is the digest of the response to its GET. So, after the first read of the
+ * change, the handler of that GET runs, whose queries are sent in a round trip of their own. The
+ * batch of the change asserts that these queries still return the same rows.
  */
 
 /** The ETags of `If-Match` and `If-None-Match`; undefined without the header. */
@@ -34,12 +34,8 @@ export class Precondition {
 	readonly #c: Context<App>;
 	readonly #tags: Tags;
 	readonly #object: ObjectRoute | undefined;
-	readonly #queries = Promise.withResolvers<Statement[]>();
-	readonly #results = Promise.withResolvers<unknown[]>();
-	/** Whether the GET's handler runs and hasn't read yet. */
-	#isStarting = false;
-	/** Whether the GET's handler has returned a response. */
-	#isFound: Promise<boolean> | undefined;
+	/** Whether the GET's handler is running. */
+	#isReading = false;
 	/** The rows of the GET's queries as JSON: SQL for them, and what they were. */
 	#rows: { sql: SQL; before: string } | undefined;
 
@@ -49,73 +45,46 @@ export class Precondition {
 		this.#object = object;
 	}
 
-	/** Whether any object that exists fulfils the condition. */
-	get #isExistence() {
-		const { match, noneMatch } = this.#tags;
-		return noneMatch === undefined && match?.includes("*") === true;
-	}
-
 	/**
-	 * Starts the GET's handler.
-	 * @returns what to send with the first read: the GET's queries, and a select of their rows as
-	 * JSON
+	 * Runs the GET's handler, and compares its ETag. If the object doesn't exist, the change returns
+	 * the error.
+	 * @throws 412 if the condition is false
 	 */
-	async start(db: Database) {
-		if (!this.#object || this.#isExistence) return {};
-		this.#isStarting = true;
-		this.#isFound = this.#respond(this.#object);
-		const queries = await Promise.race([this.#queries.promise, this.#isFound.then(() => [])]);
-		this.#isStarting = false;
-		const rows = sql`json_array(${sql.join(queries.map(jsonOf), sql`, `)})`;
-		this.#rows = { sql: rows, before: "" };
-		return {
-			ofObject: queries,
-			rows: db.select({ json: sql<string>`${rows}`.as("json") }).from(sql`(select 1)`),
-		};
-	}
-
-	async #respond({ handler }: ObjectRoute) {
-		const response = Promise.resolve(handler(this.#c, async () => {}));
-		return response.then(
+	async check() {
+		const { match, noneMatch } = this.#tags;
+		// Any object that exists fulfils this.
+		if (noneMatch === undefined && match?.includes("*")) return;
+		if (!this.#object) return this.#compare();
+		const { path, handler } = this.#object;
+		this.#isReading = true;
+		const isFound = await Promise.resolve(handler(this.#c, async () => {})).then(
 			(value) => value instanceof Response,
 			(error: unknown) => {
 				if (error instanceof ApiError) return false;
 				throw error;
 			},
 		);
-	}
-
-	/** Returns the results for the read of the GET's handler; undefined for a read of the change. */
-	join(queries: Statement[]) {
-		if (!this.#isStarting) return undefined;
-		this.#isStarting = false;
-		this.#queries.resolve(queries);
-		return this.#results.promise;
-	}
-
-	/**
-	 * Continues the GET's handler with its results. If the object doesn't exist, the change returns
-	 * the error.
-	 * @throws 412 if the condition is false
-	 */
-	async check({
-		ofObject = [],
-		rows = [],
-	}: {
-		ofObject?: unknown[] | undefined;
-		rows?: { json: string }[] | undefined;
-	}) {
-		if (this.#isExistence) return;
-		if (!this.#object) return this.#compare();
-		if (this.#rows) this.#rows.before = rows[0]?.json ?? "";
-		this.#results.resolve(ofObject);
-		const isFound = await this.#isFound;
+		this.#isReading = false;
 		const body = this.#c.get("compact")?.text ?? "";
 		// This isn't the response to the current request.
 		this.#c.set("compact", undefined);
-		if (!isFound) return;
-		const { path } = this.#object;
-		this.#compare(await tagOf(represent(body, `GET ${path}`, this.#c.var.version)));
+		if (isFound) this.#compare(await tagOf(represent(body, `GET ${path}`, this.#c.var.version)));
+	}
+
+	/** Selects the rows of the GET's queries as JSON, and remembers them; undefined for other reads. */
+	selectRows(db: Database, queries: Statement[]) {
+		if (!this.#isReading) return undefined;
+		const rows = sql<string>`json_array(${sql.join(queries.map(jsonOf), sql`, `)})`;
+		return db
+			.select({
+				json: rows
+					.mapWith((before: string) => {
+						this.#rows = { sql: rows, before };
+						return before;
+					})
+					.as("json"),
+			})
+			.from(sql`(select 1)`);
 	}
 
 	/** @throws 412 if the condition is false; an object without a GET has no ETag */
@@ -127,10 +96,7 @@ export class Precondition {
 			throw preconditionFailed("The ETag of the object is in If-None-Match.");
 	}
 
-	/**
-	 * Returns the statements that make the batch of a change fail if the object has changed since
-	 * `check`.
-	 */
+	/** Returns the statements that make the batch of a change fail if the rows have changed. */
 	assertions(db: Database): Statement[] {
 		if (!this.#rows) return [];
 		const { sql: rows, before } = this.#rows;

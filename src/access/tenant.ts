@@ -118,8 +118,6 @@ export class Tenant {
 	async read(...queries: Statement[]): Promise<unknown> {
 		// `c.var` would create an object of all variables each time.
 		const [idempotency, precondition] = [this.#c.get("idempotency"), this.#c.get("precondition")];
-		const joined = precondition?.join(queries);
-		if (joined) return joined;
 		// A request counts once, even if it reads several times.
 		const isFirst = !this.#caller;
 		// Only the guard is wanted, and it has run.
@@ -130,12 +128,15 @@ export class Tenant {
 		const tooMany = isFirst ? await countRequest(this.#c, key.id) : undefined;
 		if (tooMany) throw denied ?? tooMany;
 		if (denied) await this.#renewKey();
-		if (!isFirst) return (await this.#send({ queries })).queries;
+		if (!isFirst) {
+			const rows = precondition?.selectRows(this.db, queries);
+			return (await this.#send({ queries, rows })).queries;
+		}
 		await idempotency?.readRequest();
 		const used = idempotency?.lookUp(this.db);
-		const results = await this.#send({ queries, used, ...(await precondition?.start(this.db)) });
+		const results = await this.#send({ queries, used });
 		await idempotency?.check(this.caller, results.used?.[0]);
-		await precondition?.check(results);
+		await precondition?.check();
 		return results.queries;
 	}
 
@@ -162,11 +163,11 @@ export class Tenant {
 	 * primary.
 	 * @throws the guard's error
 	 */
-	async #send(
-		parts: { queries: Statement[]; used?: ReturnType<Idempotency["lookUp"]> | undefined } & Partial<
-			Awaited<ReturnType<Precondition["start"]>>
-		>,
-	) {
+	async #send(parts: {
+		queries: Statement[];
+		used?: ReturnType<Idempotency["lookUp"]> | undefined;
+		rows?: ReturnType<Precondition["selectRows"]>;
+	}) {
 		const guard = cachedGuard(this.env, formOf(this.#place)).bind(this.db, this.#values);
 		const send = () => runBatch(this.db, { guard, ...parts });
 		let results = await send();
