@@ -5,54 +5,13 @@ import { type Call, calls, parameterName } from "./client/operations.ts";
 import type { Parameter, Schema } from "./client/schema.ts";
 import { write } from "./files.ts";
 
-/** The groups of commands, with the client's resource for each. */
-const GROUPS: Record<string, string> = {
-	organizations: "organizations",
-	members: "members",
-	"member-identities": "memberIdentities",
-	invites: "invites",
-	domains: "domains",
-	notifications: "notifications",
-	"organization-projects": "organizationProjects",
-	projects: "projects",
-	"project-members": "projectMembers",
-	exports: "batchExports",
-	"project-exports": "projectBatchExports",
-	plugins: "plugins",
-	destinations: "pipelineDestinations",
-	"frontend-apps": "pipelineFrontendApps",
-	"import-apps": "pipelineImportApps",
-	"plugin-configs": "pluginConfigs",
-	events: "events",
-	feed: "feed",
-	activity: "activityLog",
-	"audit-streams": "auditStreams",
-	"project-activity": "projectActivityLog",
-	webhooks: "webhooks",
-	users: "users",
-	"two-factor": "twoFactor",
-	passkeys: "passkeys",
-	sessions: "sessions",
-	"sign-in": "signIn",
-	"sign-in-tests": "signInTests",
-	identities: "identities",
-	keys: "personalApiKeys",
-	apps: "oauthGrants",
-	"organization-apps": "organizationOauthGrants",
-	"app-requests": "appRequests",
-	"oauth-clients": "oauthClients",
-	"device-requests": "deviceRequests",
-	"scim-tokens": "scimTokens",
-	"scim-groups": "scimGroups",
-	"scim-requests": "scimRequests",
-	"service-accounts": "serviceAccounts",
-	"service-account-keys": "serviceAccountKeys",
-	"trusted-issuers": "trustedIssuers",
-	service: "service",
-	health: "health",
-};
-
 const kebab = (name: string) => name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+
+/** Returns the name of a resource's group of commands, without words that go without saying. */
+const groupName = (resource: string) =>
+	kebab(resource)
+		.replace(/batch-|personal-api-|pipeline-|-log$/, "")
+		.replace("oauth-grants", "apps");
 
 /** Returns the name of a method's command: `listLogs` is `logs`. */
 const commandName = (method: string) => kebab(method).replace(/^list-/, "");
@@ -179,18 +138,16 @@ function commandOf(call: Call): Command {
 
 const resources = Map.groupBy(calls(), ({ resource }) => resource);
 
-const groups: Group[] = Object.entries(GROUPS).map(([name, resource]) => {
-	const list = resources.get(resource);
-	if (!list) throw new Error(`The client has no resource ${resource}.`);
-	resources.delete(resource);
+const groups = [...resources].map(([resource, list]): Group => {
+	const name = groupName(resource);
 	const about = document.tags.find((tag) => tag.name === list[0]?.operation.tags[0]);
 	const commands = list.map(commandOf);
 	if (new Set(commands.map((command) => command.name)).size < commands.length)
 		throw new Error(`Two commands of ${name} have the same name.`);
 	return { name, resource, description: about?.description ?? "", commands };
 });
-if (resources.size > 0)
-	throw new Error(`build/cli.ts lacks the resources ${[...resources.keys()].join(", ")}.`);
+if (new Set(groups.map(({ name }) => name)).size < groups.length)
+	throw new Error("Two groups of commands have the same name.");
 
 write(
 	"packages/cli/src/generated.ts",
