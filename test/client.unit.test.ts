@@ -2,7 +2,7 @@ import { hc } from "hono/client";
 import { expect, test } from "vitest";
 import * as z from "zod";
 import type { AppType } from "../build/openapi/app_type.ts";
-import type { AssertNone, Differences } from "../src/http/response_types.ts";
+import type { AssertNone, Differences } from "../build/openapi/response_types.ts";
 import { created, noContent, ok, paginated, router } from "../src/http/router.ts";
 
 const client = hc<AppType>("https://tenantry.test");

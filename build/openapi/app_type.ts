@@ -2,8 +2,8 @@ import type { Hono } from "hono";
 import type { MergeSchemaPath, Schema } from "hono/types";
 import type { families, publicRoutes } from "../../src/app.ts";
 import type { App } from "../../src/env.ts";
-import type { AsDocumented, AssertNone, Differences } from "../../src/http/response_types.ts";
 import type { PublicRoutes } from "../../src/mount.ts";
+import type { AsDocumented, AssertNone, Differences } from "./response_types.ts";
 
 /** A row of these tables. */
 export type Listed = (typeof families)[number] | (typeof publicRoutes)[number];

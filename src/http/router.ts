@@ -1,10 +1,10 @@
-import { type Handler, Hono } from "hono";
+import { type Handler, Hono, type TypedResponse } from "hono";
 import { createMiddleware } from "hono/factory";
 import type { BlankInput, HandlerResponse, Input } from "hono/types";
+import type { JSONParsed } from "hono/utils/types";
 import * as z from "zod";
 import type { App } from "../env.ts";
 import type { Envelope, FeedPage } from "./page.ts";
-import type { Documented } from "./response_types.ts";
 
 /** A group of operations in the OpenAPI document: what a router serves. */
 export type Section = {
@@ -111,7 +111,13 @@ type PageInput = {
 	out: { query: object };
 };
 
-type Documenting<T, Status extends 200 | 201 | 202 | 204> = Response & Documented<T, Status>;
+/**
+ * The type of a documented response, which the route's middleware adds to the responses in Hono's
+ * schema. Its format distinguishes it from the response of the handler
+ * (build/openapi/response_types.ts compares them).
+ */
+type Documenting<T, Status extends 200 | 201 | 202 | 204> = Response &
+	TypedResponse<JSONParsed<T>, Status, "documented">;
 
 /** 200 with a body of the schema `response`. */
 export const ok = <S extends z.ZodType>(

@@ -1,18 +1,8 @@
 /** Types that compare the response of a route with its documented schema. */
-import type { Hono, TypedResponse } from "hono";
-import type { ContentfulStatusCode, StatusCode } from "hono/utils/http-status";
-import type { JSONParsed, JSONValue } from "hono/utils/types";
-import type { App } from "../env.ts";
-
-/**
- * The type of a documented response. The route's middleware adds it to the responses in Hono's
- * schema. Its format distinguishes it from the response of the handler.
- */
-export type Documented<T, Status extends StatusCode> = TypedResponse<
-	JSONParsed<T>,
-	Status,
-	"documented"
->;
+import type { Hono } from "hono";
+import type { ContentfulStatusCode } from "hono/utils/http-status";
+import type { JSONValue } from "hono/utils/types";
+import type { App } from "../../src/env.ts";
 
 type Endpoint = { output: unknown; outputFormat: string; status: number };
 type IsDocumented = { outputFormat: "documented" };
