@@ -12,7 +12,6 @@ import {
 import type { ScopeObject } from "./access/scopes.ts";
 import type { App } from "./env.ts";
 import { createApp, type Family, loadRoutes, mount, type PublicRoutes, type Row } from "./mount.ts";
-import { caller } from "./people/personal_api_keys/owner.ts";
 
 /** Returns a function for the rows of families under a path, which act in a tenant. */
 const under =
@@ -39,7 +38,7 @@ const project = under("/api/projects/:project_id", inProject);
 
 const acceptance = async () => (await import("./people/invites/routes.ts")).acceptance;
 const activity = () => import("./activity/activity_log/routes.ts");
-const apiKeys = async () => (await import("./people/personal_api_keys/routes.ts")).default(caller);
+const apiKeys = () => import("./people/personal_api_keys/routes.ts");
 const auditStreams = () => import("./activity/audit_streams/routes.ts");
 const batchExports = () => import("./exports/batch_exports/routes.ts");
 const deviceRequests = () => import("./oauth/device/routes.ts");
@@ -48,6 +47,7 @@ const grantsInOrganization = async () =>
 const identitiesOfMember = async () => (await import("./people/identities/routes.ts")).ofMember;
 const notifications = () => import("./activity/notifications/routes.ts");
 const oauthClients = () => import("./oauth/apps/routes.ts");
+const projectRoutes = () => import("./organizations/projects/routes.ts");
 const plugins = () => import("./plugins/plugins/routes.ts");
 const signInTest = () => import("./sign_in/trial/routes.ts");
 const scim = () => import("./people/scim/routes.ts");
@@ -71,7 +71,7 @@ export const families = [
 	organization("/service_accounts", "organization_member", serviceAccounts),
 	account("/keys", "organization_member", () => import("./people/service_accounts/keys.ts")),
 	account("/trusted_issuers", "organization_member", trustedIssuers),
-	organizationProjects("", "project", () => import("./organizations/projects/routes.ts")),
+	organizationProjects("", "project", async () => (await projectRoutes()).ofOrganization()),
 	organization("/activity_log", "activity_log", async () => (await activity()).ofOrganization()),
 	organization("/events", "activity_log", () => import("./activity/events/routes.ts")),
 	organization("/audit_streams", "audit_stream", auditStreams),
@@ -81,7 +81,7 @@ export const families = [
 	organization("/pipeline_destinations", "plugin", async () => (await plugins()).destinations()),
 	organization("/pipeline_frontend_apps", "plugin", async () => (await plugins()).frontendApps()),
 	organization("/pipeline_import_apps", "plugin", async () => (await plugins()).importApps()),
-	projects("", "project", () => import("./organizations/projects/routes.ts")),
+	projects("", "project", async () => (await projectRoutes()).ofCaller()),
 	project("/batch_exports", "batch_export", async () => (await batchExports()).ofProject()),
 	project("/plugin_configs", "plugin", () => import("./plugins/plugin_configs/routes.ts")),
 	project("/events", "project", () => import("./exports/ingestion/routes.ts")),

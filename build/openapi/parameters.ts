@@ -23,12 +23,8 @@ const PARAMETERS: Record<string, [schema: Json, description: string]> = {
 	project_id: [PROJECT, "The project's id, or `@current` for your current one."],
 	domain_id: [UUID, "The domain's id."],
 	service_account_id: [UUID, "The service account's id."],
-	token_id: [UUID, "The token's id."],
-	group_id: [UUID, "The group's id."],
 	uuid: [uuidOr("@me"), "Your user's uuid, or `@me`."],
 	user__uuid: [uuidOr("@me"), "The uuid of the member's user, or `@me` for yourself."],
-	user_uuid: [UUID, "The uuid of the member's user."],
-	token: [{ type: "string", minLength: 1 }, "The secret part of the invite's link."],
 };
 
 /** The parameter `{id}` by the last segment of the family's path. */
@@ -36,18 +32,12 @@ const IDS: Record<string, [schema: Json, description: string]> = {
 	organizations: [uuidOr("@current"), "The organization's id, or `@current` for your current one."],
 	projects: [PROJECT, "The project's id, or `@current` for your current one."],
 	personal_api_keys: [uuidOr("@current"), "The key's id, or `@current` for the one in use."],
-	sessions: [UUID, "The session's id."],
-	service_accounts: [UUID, "The service account's id."],
-	keys: [UUID, "The key's id."],
 	trusted_issuers: [UUID, "The trusted issuer's id."],
-	domains: [UUID, "The domain's id."],
-	identities: [{ type: "string", minLength: 1 }, "The connection."],
-	invites: [UUID, "The invite's id."],
 };
 
-/** Returns the description and the schema of a parameter. */
-function described(name: string, shape: z.ZodType, route: Route) {
-	const { description, ...schema } = schemaOf(shape, true);
+/** Returns the description and the schema of a parameter. Those in a path aren't validated. */
+function described(name: string, shape: z.ZodType, route: Route, isValidated: boolean) {
+	const { description, ...schema } = schemaOf(shape, isValidated);
 	const old = route.operation.query && descriptionOfField(name, route.operation.query);
 	if (!description && !old) throw new Error(`${route.id}: the parameter ${name} has no text.`);
 	return { description: description ?? old, schema };
@@ -56,7 +46,7 @@ function described(name: string, shape: z.ZodType, route: Route) {
 function pathParameter(name: string, route: Route) {
 	const parameter = { name, in: "path", required: true };
 	const shape = route.section.parameters?.[name];
-	if (shape) return { ...parameter, ...described(name, shape, route) };
+	if (shape) return { ...parameter, ...described(name, shape, route, false) };
 	const known = name === "id" ? IDS[route.mount.split("/").at(-1) ?? ""] : PARAMETERS[name];
 	if (!known) throw new Error(`${route.id}: the parameter ${name} has no text.`);
 	const [schema, description] = known;
@@ -75,7 +65,7 @@ export function parametersOf(route: Route) {
 		pathParameter(name, route),
 	);
 	const ofQuery = Object.entries<z.ZodType>(route.operation.query?.shape ?? {}).map(
-		([name, shape]) => ({ name, in: "query", ...described(name, shape, route) }),
+		([name, shape]) => ({ name, in: "query", ...described(name, shape, route, true) }),
 	);
 	return [
 		...[...ofPath, ...ofQuery].map((parameter) => ({

@@ -1,5 +1,5 @@
 import { describe, type OpenApi } from "../../http/openapi.ts";
-import { ofServiceAccount } from "../../people/personal_api_keys/openapi.ts";
+import { SECTION } from "../../people/service_accounts/shape.ts";
 import type trustedIssuers from "./routes.ts";
 import { create, TrustedIssuer, update } from "./shape.ts";
 
@@ -10,7 +10,7 @@ const AT_MOST =
 	"You can't trust an issuer with more permissions than the key in use has, or with a key that expires: that is a 403.";
 
 export default {
-	tag: ofServiceAccount.tag,
+	tag: SECTION,
 	operations: {
 		"GET /": {
 			id: "listTrustedIssuers",

@@ -7,18 +7,65 @@ import * as organizations from "./queries.ts";
 import { create, Organization, update } from "./shape.ts";
 
 /** docs/organizations.md#organizations */
-export default router()
-	.get("/", paginated(Organization), async (c) =>
-		c.json(await organizations.list(c.var.tenant, page(c))),
+export default router({
+	name: "Organizations",
+	description:
+		"An organization has members, projects, domains, plugins and exports. `@current` stands for your current one.",
+})
+	.get(
+		"/",
+		paginated(Organization, {
+			id: "listOrganizations",
+			summary: "List your organizations",
+			description:
+				"Lists the organizations that you are a member of and that your key can access, newest first.",
+		}),
+		async (c) => c.json(await organizations.list(c.var.tenant, page(c))),
 	)
-	.post("/", created(Organization), body(create), async (c) =>
-		c.json(await organizations.insert(c.var.tenant, c.req.valid("json")), 201),
+	.post(
+		"/",
+		created(Organization, {
+			id: "createOrganization",
+			summary: "Create an organization",
+			description:
+				"You become its owner. A project `Default project` is created with it, and both become your current ones. A user can create 50 in a day, unless the operator has set another limit; more are a 429 with `Retry-After`. A key restricted to organizations or projects can't create one.",
+		}),
+		body(create),
+		async (c) => c.json(await organizations.insert(c.var.tenant, c.req.valid("json")), 201),
 	)
-	.get("/:id", ok(Organization), async (c) => c.json(await organizations.find(c.var.tenant)))
-	.patch("/:id", ok(Organization), atLeast(ADMIN), body(update), async (c) =>
-		c.json(await organizations.update(c.var.tenant, c.req.valid("json"))),
+	.get(
+		"/:id",
+		ok(Organization, {
+			id: "getOrganization",
+			summary: "Retrieve an organization",
+			description:
+				"Returns the organization, with your level and the projects that you can see. An organization that you don't belong to is a 404.",
+		}),
+		async (c) => c.json(await organizations.find(c.var.tenant)),
 	)
-	.delete("/:id", noContent(), atLeast(OWNER), async (c) => {
-		await organizations.remove(c.var.tenant);
-		return c.body(null, 204);
-	});
+	.patch(
+		"/:id",
+		ok(Organization, {
+			id: "updateOrganization",
+			summary: "Change an organization",
+			description:
+				"Requires level 8. Fields that aren't in the body don't change. Returns the organization.",
+		}),
+		atLeast(ADMIN),
+		body(update),
+		async (c) => c.json(await organizations.update(c.var.tenant, c.req.valid("json"))),
+	)
+	.delete(
+		"/:id",
+		noContent({
+			id: "deleteOrganization",
+			summary: "Delete an organization",
+			description:
+				"Requires level 15. Deletes its memberships, invites, domains and projects with everything in them, and cancels running exports. Users aren't deleted; if it was their current organization, another of theirs becomes the current one. This can't be undone.",
+		}),
+		atLeast(OWNER),
+		async (c) => {
+			await organizations.remove(c.var.tenant);
+			return c.body(null, 204);
+		},
+	);

@@ -2,23 +2,102 @@ import { body, query } from "../../access/input.ts";
 import { atLeast } from "../../access/middleware.ts";
 import { ADMIN, OWNER } from "../../db/schema/levels.ts";
 import { page } from "../../http/page.ts";
-import { created, noContent, ok, paginated, router } from "../../http/router.ts";
+import { created, noContent, ok, paginated, router, type Text } from "../../http/router.ts";
 import * as projects from "./queries.ts";
 import { create, filters, Project, update } from "./shape.ts";
 
-/** docs/organizations.md#projects. Mounted twice: all of the caller's, or an organization's. */
-export default router()
-	.get("/", paginated(Project), query(filters), async (c) =>
-		c.json(await projects.list(c.var.tenant, page(c), c.req.valid("query"))),
-	)
-	.post("/", created(Project), body(create), async (c) =>
-		c.json(await projects.insert(c.var.tenant, c.req.valid("json")), 201),
-	)
-	.get("/:id", ok(Project), async (c) => c.json(await projects.find(c.var.tenant)))
-	.patch("/:id", ok(Project), atLeast(ADMIN), body(update), async (c) =>
-		c.json(await projects.update(c.var.tenant, c.req.valid("json"))),
-	)
-	.delete("/:id", noContent(), atLeast(OWNER), async (c) => {
-		await projects.remove(c.var.tenant);
-		return c.body(null, 204);
+type Texts = {
+	list: Text;
+	create: Text;
+	/** A word for the names of the other operations, and one for their summaries. */
+	word: string;
+	of: string;
+};
+
+/** docs/organizations.md#projects */
+const routes = ({ list, create: creation, word, of }: Texts) =>
+	router({
+		name: "Projects",
+		description:
+			"A project has events, exports and plugin configs. A private project is visible only to admins of the organization and members of the project. `@current` stands for your current one.",
+	})
+		.get("/", paginated(Project, list), query(filters), async (c) =>
+			c.json(await projects.list(c.var.tenant, page(c), c.req.valid("query"))),
+		)
+		.post("/", created(Project, creation), body(create), async (c) =>
+			c.json(await projects.insert(c.var.tenant, c.req.valid("json")), 201),
+		)
+		.get(
+			"/:id",
+			ok(Project, {
+				id: `get${word}Project`,
+				summary: `Retrieve a project${of}`,
+				description: "Returns the project. A project that you can't see is a 404.",
+			}),
+			async (c) => c.json(await projects.find(c.var.tenant)),
+		)
+		.patch(
+			"/:id",
+			ok(Project, {
+				id: `update${word}Project`,
+				summary: `Change a project${of}`,
+				description:
+					"Requires level 8, in the organization or the project. Fields that aren't in the body don't change. Returns the project.",
+			}),
+			atLeast(ADMIN),
+			body(update),
+			async (c) => c.json(await projects.update(c.var.tenant, c.req.valid("json"))),
+		)
+		.delete(
+			"/:id",
+			noContent({
+				id: `delete${word}Project`,
+				summary: `Delete a project${of}`,
+				description:
+					"Requires level 15 in the organization. Deletes its exports, plugin configs and events, and cancels running exports. If it was a user's current project, the oldest one that they can see becomes the current one. This can't be undone.",
+			}),
+			atLeast(OWNER),
+			async (c) => {
+				await projects.remove(c.var.tenant);
+				return c.body(null, 204);
+			},
+		);
+
+export const ofCaller = () =>
+	routes({
+		list: {
+			id: "listProjects",
+			summary: "List your projects",
+			description:
+				"Lists the projects that you can see and that your key can access, grouped by organization, newest first in each.",
+		},
+		create: {
+			id: "createProject",
+			summary: "Create a project",
+			description:
+				"Requires level 8 in the project's organization, by default your current one. A key restricted to projects can't create one.",
+			errors: {
+				does_not_exist: "You aren't a member of `organization`, or your key can't access it.",
+				required:
+					"A required field is missing. `organization` is required if you have no current one.",
+			},
+		},
+		word: "",
+		of: "",
+	});
+
+export const ofOrganization = () =>
+	routes({
+		list: {
+			id: "listOrganizationProjects",
+			summary: "List the projects of an organization",
+			description: "Lists the organization's projects that you can see, newest first.",
+		},
+		create: {
+			id: "createOrganizationProject",
+			summary: "Create a project in an organization",
+			description: "Requires level 8. Ignores `organization` in the body.",
+		},
+		word: "Organization",
+		of: " of an organization",
 	});

@@ -4,6 +4,15 @@ import { aliased } from "../../db/client.ts";
 import { organizationUuid, projects } from "../../db/schema/organizations.ts";
 import { boolean, name, notAChoice, rawText, text, timestamp, uuid } from "../../http/fields.ts";
 
+const NAME_TEXT =
+	"What people call the project, at most 200 characters. Doesn't have to be unique.";
+
+const TIMEZONE_TEXT =
+	"A name in the IANA time zone database, in any case. Offsets such as `+02:00` are rejected.";
+
+const ACCESS_CONTROL_TEXT =
+	"Whether the project is private: only the organization's admins and owners, and the project's own members, can see it.";
+
 /** Returns the name as the IANA time zone database capitalizes it; undefined if it isn't there. */
 function canonical(timeZone: string) {
 	if (!/^[a-z]/i.test(timeZone)) return undefined;
@@ -28,13 +37,19 @@ const timezone = text()
 /** docs/organizations.md#projects. */
 export const Project = z
 	.object({
-		id: z.int(),
-		uuid: z.guid(),
-		organization: z.guid(),
-		name: z.string(),
-		timezone: z.string(),
-		access_control: z.boolean(),
-		created_at: timestamp(),
+		id: z
+			.int()
+			.describe("Identifies the project, in paths too. Other resources call it `team_id`."),
+		uuid: z.guid().describe("Another id of the project, which you can't use in paths."),
+		organization: z.guid().describe("The id of the organization that the project belongs to."),
+		name: z.string().describe(NAME_TEXT),
+		timezone: z
+			.string()
+			.describe(
+				"The project's time zone: a name in the IANA time zone database, such as `Europe/Berlin`.",
+			),
+		access_control: z.boolean().describe(ACCESS_CONTROL_TEXT),
+		created_at: timestamp().describe("When the project was created."),
 	})
 	.meta({ id: "Project" });
 
@@ -52,14 +67,28 @@ export const projectColumns = {
 };
 
 export const filters = z.object({
-	/** Searches the name. */
-	search: rawText(200).optional(),
+	search: rawText(200)
+		.optional()
+		.describe("Only projects whose name contains this text, in any case. At most 200 characters."),
 });
 
-export const create = z.object({
-	name: name(200),
-	organization: uuid().optional(),
-	timezone: timezone.optional(),
-	access_control: boolean().optional(),
+const fields = z.object({
+	name: name(200).describe(NAME_TEXT),
+	timezone: timezone.optional().describe(TIMEZONE_TEXT),
+	access_control: boolean().optional().describe(ACCESS_CONTROL_TEXT),
 });
-export const update = create.omit({ organization: true }).partial();
+
+const { shape } = fields;
+
+export const create = z.object({
+	name: shape.name,
+	organization: uuid()
+		.optional()
+		.describe(
+			"The id of the organization that the project belongs to. By default your current one; ignored if the path has one.",
+		),
+	timezone: shape.timezone.describe(`${TIMEZONE_TEXT} \`UTC\` by default.`),
+	access_control: shape.access_control.describe(`${ACCESS_CONTROL_TEXT} False by default.`),
+});
+
+export const update = fields.partial();

@@ -35,10 +35,12 @@ function findError(list: unknown) {
 }
 
 /** An entry in the OpenAPI document. */
-export const Entry = z.object({
-	id: z.int32(),
+const Entry = z.object({
+	id: z.int32().describe("The project's id."),
 	// Many client generators don't support an enum with two types.
-	level: z.union([z.literal([MEMBER, ADMIN]), z.literal(["member", "admin"])]),
+	level: z
+		.union([z.literal([MEMBER, ADMIN]), z.literal(["member", "admin"])])
+		.describe("1 or `member`: sees the project. 8 or `admin`: may also change it and its members."),
 });
 
 export const shape = documentAs(

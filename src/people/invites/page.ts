@@ -11,7 +11,7 @@ import { htmlPage, router } from "../../http/router.ts";
 import { multiLine, NO_DETECTION, singleLine } from "../../outbound/mail.ts";
 import { accept } from "./accept.ts";
 import { findInvitation, type Invitation, isTakeover, mustSignIn } from "./invitation.ts";
-import { type Accepted, expiresAt, accept as form, isExpired } from "./shape.ts";
+import { type Accepted, expiresAt, accept as form, isExpired, OF_LINK } from "./shape.ts";
 import { dateAndTime, introduce, roleOf } from "./wording.ts";
 
 type Html = HtmlEscapedString | Promise<HtmlEscapedString>;
@@ -191,19 +191,38 @@ const names = form.refine(
 );
 
 /** The web page of an invite's link. Works without JavaScript. */
-export default router()
+export default router(OF_LINK)
 	.use(secureHeaders({ contentSecurityPolicy: CSP }))
-	.get("/:token", htmlPage(), (c) =>
-		findInvitation(c, c.req.param("token")).then(
-			(invitation) => invitePage(c, invitation),
-			(error) => errorPage(c, error),
-		),
+	.get(
+		"/:token",
+		htmlPage({
+			id: "showInvitePage",
+			summary: "Show an invite as a web page",
+			description:
+				"The page that the link in an invite's mail leads to, with a form to accept it. Changes nothing. An expired invite is a 410.",
+		}),
+		(c) =>
+			findInvitation(c, c.req.param("token")).then(
+				(invitation) => invitePage(c, invitation),
+				(error) => errorPage(c, error),
+			),
 	)
-	.post("/:token", htmlPage({ form }), limitForm, async (c) => {
-		const parsed = names.safeParse(await c.req.parseBody().catch(() => ({})));
-		if (!parsed.success) return errorPage(c, invalid(null, NAMES));
-		return accept(c, c.req.param("token"), parsed.data).then(
-			(accepted) => welcomePage(c, accepted),
-			(error) => errorPage(c, error),
-		);
-	});
+	.post(
+		"/:token",
+		htmlPage({
+			form,
+			id: "acceptInviteOnPage",
+			summary: "Accept an invite on its web page",
+			description:
+				"Sent by the form on the invite's page. Does the same as `acceptInvite` without a key. The response is a page that shows a new user their key, once. An invite that no longer works is a 410.",
+		}),
+		limitForm,
+		async (c) => {
+			const parsed = names.safeParse(await c.req.parseBody().catch(() => ({})));
+			if (!parsed.success) return errorPage(c, invalid(null, NAMES));
+			return accept(c, c.req.param("token"), parsed.data).then(
+				(accepted) => welcomePage(c, accepted),
+				(error) => errorPage(c, error),
+			);
+		},
+	);

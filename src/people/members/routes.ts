@@ -6,14 +6,44 @@ import * as members from "./queries.ts";
 import { filters, Member, update } from "./shape.ts";
 
 /** docs/organizations.md#members */
-export default router()
-	.get("/", paginated(Member), query(filters), async (c) =>
-		c.json(await list(c.var.tenant, page(c), c.req.valid("query"))),
+export default router({
+	name: "Members",
+	description:
+		"The users who belong to an organization, each with a level: 1 is a member, 8 an admin, 15 an owner. To add someone, create an invite.",
+})
+	.get(
+		"/",
+		paginated(Member, {
+			id: "listMembers",
+			summary: "List the active members",
+			description: "Lists the members whose users are active, newest first. Any member may do so.",
+		}),
+		query(filters),
+		async (c) => c.json(await list(c.var.tenant, page(c), c.req.valid("query"))),
 	)
-	.patch("/:user__uuid", ok(Member), body(update, members.find), async (c) =>
-		c.json(await members.update(c.var.tenant, c.req.param("user__uuid"), c.req.valid("json"))),
+	.patch(
+		"/:user__uuid",
+		ok(Member, {
+			id: "updateMember",
+			summary: "Change a member's level",
+			description:
+				"Requires level 8. You can't change your own level, change a member whose level is above yours, or grant a level above yours: each is a 403. Returns the member.",
+		}),
+		body(update, members.find),
+		async (c) =>
+			c.json(await members.update(c.var.tenant, c.req.param("user__uuid"), c.req.valid("json"))),
 	)
-	.delete("/:user__uuid", noContent(), async (c) => {
-		await members.remove(c.var.tenant, c.req.param("user__uuid"));
-		return c.body(null, 204);
-	});
+	.delete(
+		"/:user__uuid",
+		noContent({
+			id: "removeMember",
+			summary: "Remove a member, or leave the organization",
+			description:
+				"Removing others requires level 8, and at least their level. To leave the organization, use `@me`; owners can't. The member immediately loses access, and is also removed from the organization's projects. Removing others also unlinks their accounts at the providers of the organization's domains (see `deleteMemberIdentity`).",
+			errors: { invalid_input: "The member is an owner: lower the level first." },
+		}),
+		async (c) => {
+			await members.remove(c.var.tenant, c.req.param("user__uuid"));
+			return c.body(null, 204);
+		},
+	);

@@ -13,26 +13,51 @@ import { User } from "../users/shape.ts";
 /** A member (docs/organizations.md#members). */
 export const Member = z
 	.object({
-		id: z.guid(),
-		user: User,
-		level: level(),
-		joined_at: timestamp(),
-		updated_at: timestamp(),
-		is_2fa_enabled: z.boolean(),
-		has_social_auth: z.boolean(),
+		id: z.guid().describe("Identifies the membership. In paths, use the `uuid` of the `user`."),
+		user: User.describe("The user who is the member."),
+		level: level().describe(
+			"1 for a member, 8 for an admin, 15 for an owner. An organization may have several owners.",
+		),
+		joined_at: timestamp().describe("When the user joined the organization."),
+		updated_at: timestamp().describe(
+			"When the level was last changed; the same as `joined_at` if it never was.",
+		),
+		is_2fa_enabled: z.boolean().describe("Whether signing in requires a second factor."),
+		has_social_auth: z
+			.boolean()
+			.describe(
+				"Whether an account at a provider is linked to the user, so that the user can sign in through it.",
+			),
 	})
 	.meta({ id: "Member" });
 
-export const update = z.object({ level: integerChoice(LEVELS).optional() });
+export const update = z.object({
+	level: integerChoice(LEVELS)
+		.optional()
+		.describe(
+			"The new level: 1 for a member, 8 for an admin, 15 for an owner. At most your own. If missing, nothing changes.",
+		),
+});
 
 export const filters = z.object({
-	/** The complete email address. Ignores case. */
-	email: text().optional(),
-	/** Searches names and email addresses. */
-	search: rawText(200).optional(),
-	level: integerChoice(LEVELS).optional(),
-	is_2fa_enabled: boolean().optional(),
-	updated_after: queryMoment().optional(),
-	/** `joined_at` or `-joined_at`; anything else means `-joined_at`. */
-	order: z.string().optional().catch(undefined),
+	email: text()
+		.optional()
+		.describe("Only the member with exactly this email address, in any case."),
+	search: rawText(200)
+		.optional()
+		.describe(
+			"Only members whose name or email address contains this text, in any case: `da lov` finds Ada Lovelace. At most 200 characters.",
+		),
+	level: integerChoice(LEVELS).optional().describe("Only members with this level."),
+	is_2fa_enabled: boolean()
+		.optional()
+		.describe("Only members for whom signing in requires a second factor, or doesn't."),
+	updated_after: queryMoment()
+		.optional()
+		.describe("Only members who joined, or whose level was changed, after this time."),
+	order: z
+		.string()
+		.optional()
+		.catch(undefined)
+		.describe("`joined_at` lists the oldest member first; anything else the newest."),
 });

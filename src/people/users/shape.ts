@@ -8,14 +8,22 @@ import { Project } from "../../organizations/projects/shape.ts";
 /** A user, embedded in other resources. */
 export const User = z
 	.object({
-		id: z.int(),
-		uuid: z.guid(),
-		distinct_id: z.string(),
-		first_name: z.string(),
-		last_name: z.string(),
-		email: z.email(),
-		is_email_verified: z.boolean(),
-		mascot_config: z.record(z.string(), z.unknown()),
+		id: z.int().describe("A number that identifies the user. In paths and bodies, use the `uuid`."),
+		uuid: z.guid().describe("Identifies the user, in paths too."),
+		distinct_id: z
+			.string()
+			.describe("A random id for the user's own events in analytics. It never changes."),
+		first_name: z.string().describe("At most 150 characters; may be empty."),
+		last_name: z.string().describe("At most 150 characters; may be empty."),
+		email: z.email().describe("In lower case, unique among all users. It can't be changed."),
+		is_email_verified: z
+			.boolean()
+			.describe(
+				"Whether the user has proved that the email address is theirs, by accepting an invite that was mailed to it, or by signing in with a link. Users that the operator creates count as verified.",
+			),
+		mascot_config: z
+			.record(z.string(), z.unknown())
+			.describe("How the product draws the user's mascot; `{}` by default. Read-only."),
 	})
 	.meta({ id: "User" });
 
@@ -32,10 +40,12 @@ export const userColumns = {
 };
 
 export const Membership = z.object({
-	id: z.guid(),
-	name: z.string(),
-	slug: z.string(),
-	membership_level: level(),
+	id: z.guid().describe("Identifies the organization."),
+	name: z.string().describe("The organization's name."),
+	slug: z.string().describe("The organization's unique name for URLs."),
+	membership_level: level().describe(
+		"The user's level: 1 for a member, 8 for an admin, 15 for an owner.",
+	),
 });
 export type Membership = z.infer<typeof Membership>;
 
@@ -43,26 +53,39 @@ export type Membership = z.infer<typeof Membership>;
 export const Me = z
 	.object({
 		...User.shape,
-		/** Whether the caller is a service account (docs/organizations.md#service-accounts). */
-		is_service_account: z.boolean(),
-		organization: Membership.nullable(),
-		project: Project.nullable(),
-		/** The same as `project`, under the name that existing clients expect. */
+		is_service_account: z
+			.boolean()
+			.describe(
+				"Whether the key is one of a service account. Then `uuid` is the account's id, `first_name` its name, and no mail can be sent to `email`.",
+			),
+		organization: Membership.nullable().describe(
+			"Your current organization: the one you chose, else the oldest of your memberships. Null if there is none, or your key can't access it.",
+		),
+		project: Project.nullable().describe(
+			"Your current project: the one you chose, else the oldest that you can see in your current organization. Null if there is none, or your key can't access it.",
+		),
 		team: Project.pick({
 			id: true,
 			uuid: true,
 			organization: true,
 			name: true,
 			timezone: true,
-		}).nullable(),
-		organizations: z.array(Membership),
+		})
+			.nullable()
+			.describe("The same as `project`, under another name."),
+		organizations: z
+			.array(Membership)
+			.describe(
+				"The organizations that you belong to and that your key can access. The one you joined last is first.",
+			),
 	})
 	.meta({ id: "Me" });
 
 export const update = z.object({
-	first_name: text(150).optional(),
-	last_name: text(150).optional(),
-	/** Becomes the current organization. */
-	organization: uuid().optional(),
-	project: integer().optional(),
+	first_name: text(150).optional().describe("At most 150 characters; may be empty."),
+	last_name: text(150).optional().describe("At most 150 characters; may be empty."),
+	organization: uuid().optional().describe("The id of the new current organization."),
+	project: integer()
+		.optional()
+		.describe("The id of the new current project. Also sets its organization."),
 });
