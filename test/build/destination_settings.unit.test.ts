@@ -1,7 +1,6 @@
 import { expect, test } from "vitest";
 import { destinationSettings } from "../../build/destination_settings.ts";
-import { secretsOf, TYPES } from "../../src/exports/destinations/config.ts";
-import { configs } from "../../src/exports/destinations/configs.ts";
+import { DESTINATIONS, secretsOf, TYPES } from "../../src/exports/destinations/index.ts";
 
 const settings = destinationSettings();
 
@@ -10,7 +9,7 @@ test("the console's forms have each setting of each destination, and mask every 
 	for (const type of TYPES) {
 		const fields = settings[type] ?? [];
 		expect(fields.map(({ name }) => name).sort(), type).toEqual(
-			Object.keys(configs[type].shape).sort(),
+			Object.keys(DESTINATIONS[type].config.shape).sort(),
 		);
 		const masked = fields.filter(({ kind }) => kind === "secret").map(({ name }) => name);
 		expect(masked.sort(), type).toEqual([...secretsOf(type)].sort());

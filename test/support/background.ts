@@ -11,8 +11,6 @@ import "../../src/exports/destinations/bigquery/writer.ts";
 import "../../src/exports/destinations/clickhouse/writer.ts";
 import "../../src/exports/destinations/gcs/bucket.ts";
 import "../../src/exports/destinations/http/writer.ts";
-import "../../src/exports/destinations/key_pattern.ts";
-import "../../src/exports/destinations/noop.ts";
 import "../../src/exports/destinations/postgres/writer.ts";
 import "../../src/exports/destinations/r2/bucket.ts";
 import "../../src/exports/destinations/s3/bucket.ts";

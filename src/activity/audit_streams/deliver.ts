@@ -7,7 +7,7 @@ import { countStatements, type Database } from "../../db/client.ts";
 import { auditStreams } from "../../db/schema/audit_streams.ts";
 import { isDue } from "../../delivery/lease.ts";
 import type { Bucket } from "../../exports/destinations/buckets/bucket.ts";
-import { openBucket } from "../../exports/destinations/buckets/open.ts";
+import { openBucket } from "../../exports/destinations/index.ts";
 import { opened } from "../../exports/destinations/secrets.ts";
 import { logWarning } from "../../lib/log.ts";
 import { iso } from "../../lib/time.ts";

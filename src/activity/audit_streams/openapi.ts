@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { configs } from "../../exports/destinations/configs.ts";
+import { changing, settingsOf } from "../../exports/destinations/document.ts";
 import { describe } from "../../http/openapi.ts";
 import { documentAs } from "../../http/router.ts";
 import { create, FIXED, TYPES, update } from "./shape.ts";
@@ -12,17 +12,14 @@ const settings = (
 	id: string,
 	change: (value: z.ZodType) => z.ZodType,
 ) => {
-	const fields = Object.entries<z.ZodType>(configs[type].shape).filter(
-		([key]) => !FIXED.includes(key) && key !== "prefix",
-	);
-	const shape = z
+	const fields = settingsOf(type).filter(([key]) => !FIXED.includes(key) && key !== "prefix");
+	const prefix = z.string().max(512).describe("The prefix of the files' keys.");
+	return z
 		.strictObject({
-			prefix: change(z.string().max(512)),
+			prefix: change(prefix),
 			...Object.fromEntries(fields.map(([key, value]) => [key, change(value)])),
 		})
 		.meta({ id });
-	describe(shape, { prefix: "The prefix of the files' keys." });
-	return shape;
 };
 
 const Destination = z
@@ -39,9 +36,7 @@ const DestinationUpdate = z
 	.union(
 		TYPES.map((type) => {
 			const id = `AuditStream${type}Destination`;
-			const config = settings(type, `${id}ConfigUpdate`, (value) =>
-				(value.safeParse(null).success ? value : value.nullable()).optional(),
-			);
+			const config = settings(type, `${id}ConfigUpdate`, changing);
 			return z
 				.object({ type: z.literal(type).optional(), config: config.optional() })
 				.meta({ id: `${id}Update` });

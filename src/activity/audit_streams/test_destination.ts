@@ -1,6 +1,7 @@
 import type * as z from "zod";
 import type { Tenant } from "../../access/tenant.ts";
-import { endpointOf } from "../../exports/destinations/config.ts";
+import { NO_MARK } from "../../exports/destinations/buckets/bucket.ts";
+import { openBucket, serverOf } from "../../exports/destinations/index.ts";
 import { merged, opened } from "../../exports/destinations/secrets.ts";
 import { reason } from "../../outbound/reason.ts";
 import {
@@ -29,16 +30,12 @@ export async function testDestination(
 			{
 				...activityOf(row),
 				activity: "tested",
-				trigger: { destination: stored.type, endpoint: endpointOf(stored) },
+				trigger: { destination: stored.type, endpoint: serverOf(stored) },
 			},
 		],
 	});
 	const { organization_uuid } = tenant.caller;
 	const stream = { ...row, organization_uuid: organization_uuid ?? "", destination: stored };
-	const [{ openBucket }, { NO_MARK }] = await Promise.all([
-		import("../../exports/destinations/buckets/open.ts"),
-		import("../../exports/destinations/buckets/bucket.ts"),
-	]);
 	const { bucket, steps } = await openBucket(
 		tenant.env,
 		await opened(cipher, stored),

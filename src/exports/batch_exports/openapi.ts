@@ -1,6 +1,6 @@
 import { describe } from "../../http/openapi.ts";
 import { documentAs } from "../../http/router.ts";
-import { Destination, DestinationUpdate } from "../destinations/openapi.ts";
+import { Destination, DestinationUpdate } from "../destinations/document.ts";
 import { create, update } from "./shape.ts";
 
 documentAs(create.shape.destination, Destination);

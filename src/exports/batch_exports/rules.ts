@@ -1,8 +1,7 @@
 /** The rules for an export's range, model and query (docs/exports.md). */
 
 import { invalid } from "../../http/errors.ts";
-import { whyNotColumns } from "../destinations/column_names.ts";
-import { isDatabase } from "../destinations/config.ts";
+import { definitionOf, isDatabase } from "../destinations/index.ts";
 import { parse } from "../query/query.ts";
 import { fieldsOf, shadowedKey } from "../query/rows.ts";
 import type { Row } from "./statements.ts";
@@ -20,8 +19,9 @@ export function parsedQuery(text: string | null) {
 type Content = Pick<Row, "model" | "xql_query"> & { destination: { type: string } };
 
 export function checkModel({ model, destination: { type } }: Omit<Content, "xql_query">) {
-	if (type === "HTTP" && model !== "events")
-		throw invalid("model", "HTTP destinations only accept events.");
+	const { models } = definitionOf(type) ?? {};
+	if (models && !models.includes(model))
+		throw invalid("model", `${type} destinations only accept ${models.join(" and ")}.`);
 }
 
 /** @throws 400 if the model or the destination doesn't support the query's fields */
@@ -36,6 +36,6 @@ export function checkQuery({ model, xql_query, destination: { type } }: Content)
 			`The field ${name} must be the column ${name}, because it is part of the key of rows.`,
 		);
 	const names = fieldsOf(model, fields, isDatabase(type)).map(({ name }) => name);
-	const why = whyNotColumns(type, names);
+	const why = definitionOf(type)?.whyNotColumns?.(names);
 	if (why) throw invalid("xql_query", why);
 }

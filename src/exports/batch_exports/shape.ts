@@ -21,7 +21,8 @@ import {
 } from "../../http/fields.ts";
 import { documentAs } from "../../http/router.ts";
 import { checkedBy } from "../../http/valid.ts";
-import { parseConfig, TYPES } from "../destinations/config.ts";
+import { parseConfig } from "../destinations/config.ts";
+import { TYPES } from "../destinations/index.ts";
 import { shown } from "../destinations/secrets.ts";
 import { parse } from "../query/query.ts";
 

@@ -1,6 +1,7 @@
 import { and, eq, ne, sql } from "drizzle-orm";
 import type { Tenant } from "../../access/tenant.ts";
 import { batchExports } from "../../db/schema/batch_exports.ts";
+import { definitionOf } from "../destinations/index.ts";
 import { shown } from "../destinations/secrets.ts";
 import { logWhere } from "../engine/run_log.ts";
 import { ofOrganization, type Row } from "./statements.ts";
@@ -12,8 +13,8 @@ type Keys = Pick<Row, "interval" | "model" | "destination">;
 /** Warns in the export's log, after the response, if another export writes the same objects. */
 export const warnOfSharedKeys = (tenant: Tenant, row: Row) =>
 	tenant.later(async (db) => {
-		const { keyPattern } = await import("../destinations/key_pattern.ts");
-		const patternOf = ({ destination, model }: Keys) => keyPattern(shown(destination), model);
+		const patternOf = ({ destination, model }: Keys) =>
+			definitionOf(destination.type)?.keyPattern?.(shown(destination).config, model) ?? null;
 		const pattern = patternOf(row);
 		if (pattern === null) return;
 		const others = await db

@@ -2,7 +2,7 @@ import type * as z from "zod";
 import type { Tenant } from "../../access/tenant.ts";
 import type { Destination } from "../../db/schema/batch_exports.ts";
 import { TEST_TIMEOUT_MS, type TestResult, testResult } from "../../outbound/steps.ts";
-import { endpointOf, isDatabase } from "../destinations/config.ts";
+import { destinationOf, isDatabase, serverOf } from "../destinations/index.ts";
 import { sampleOf } from "../destinations/sample.ts";
 import { exportCipher, merged, normalized, opened } from "../destinations/secrets.ts";
 import { parse } from "../query/query.ts";
@@ -26,7 +26,7 @@ export async function testNewDestination(
 				...entryOf({ type, config }),
 				scope: "BatchExportDestination",
 				item_id: type,
-				name: endpointOf({ type, config }) ?? type,
+				name: serverOf({ type, config }) ?? type,
 			},
 		],
 	});
@@ -53,7 +53,7 @@ export async function testDestination(
 /** Returns the activity entry of a test, which is written before the destination gets a request. */
 const entryOf = ({ type, config }: Destination) => ({
 	activity: "tested" as const,
-	trigger: { destination: type, endpoint: endpointOf({ type, config }) },
+	trigger: { destination: type, endpoint: serverOf({ type, config }) },
 });
 
 type Content = { model: Model; xql_query: string | null; team_id: number };
@@ -64,7 +64,6 @@ async function test(
 	{ type, config }: Destination,
 	{ model, xql_query, team_id }: Content,
 ): Promise<z.infer<typeof TestResult>> {
-	const { destinationOf } = await import("../destinations/index.ts");
 	const destination = await destinationOf(env, type, config, TEST_TIMEOUT_MS);
 	const query = xql_query === null ? null : parse(xql_query).fields;
 	const fields = fieldsOf(model, query, isDatabase(type));

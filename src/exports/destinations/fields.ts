@@ -11,11 +11,25 @@ import {
 	url,
 } from "../../http/fields.ts";
 
-/** New schemas for each field, because the OpenAPI document describes each field separately. */
+/** One of the keys of `values`, each with its meaning. */
+export const choiceOf = <T extends string>(sentence: string, values: Record<T, string>) =>
+	choice(Object.keys(values).filter((value): value is T => value in values))
+		.nullish()
+		.describe(
+			`${sentence}\n\n${Object.entries(values)
+				.map(([value, meaning]) => `- \`${value}\`: ${meaning}`)
+				.join("\n")}`,
+		);
+
 const names = () => z.array(eventName(400)).max(1000).nullish();
 
-/** Which events are exported. An empty `include_events` means all. */
-export const filters = { include_events: names(), exclude_events: names() };
+/** Which events are exported. */
+export const filters = {
+	include_events: names().describe(
+		"Only events with these names are exported. An empty list means all.",
+	),
+	exclude_events: names().describe("Events with these names aren't exported."),
+};
 
 const VARIABLES = [
 	"year",
@@ -47,10 +61,24 @@ export const header = (max: number) =>
 
 /** The fields that all file destinations have. */
 export const file = {
-	prefix,
-	file_format: choice(["JSONLines", "Parquet", "CSV"]).nullish(),
-	compression: choice(["gzip", "snappy", "zstd"]).nullish(),
-	max_file_size_mb: integer(1, 100_000).nullish(),
+	prefix: prefix.describe(
+		"The prefix of the files' keys. Can contain variables: `{year}`, `{month}`, `{day}`, `{hour}`, `{minute}` and `{second}` of the window's end, `{data_interval_start}`, `{data_interval_end}`, `{table}`, and `{window}`, the window without colons, which names the files if it follows the last slash.",
+	),
+	file_format: choiceOf("The format of files; `JSONLines` by default.", {
+		JSONLines: "one JSON object per line.",
+		Parquet: "columns, with JSON as text.",
+		CSV: "lines with a header (RFC 4180).",
+	}),
+	compression: choiceOf("How files are compressed; null for no compression.", {
+		gzip: "for all formats.",
+		snappy: "for Parquet only.",
+		zstd: "for all formats.",
+	}),
+	max_file_size_mb: integer(1, 100_000)
+		.nullish()
+		.describe(
+			"The size, in millions of bytes, after which a new file starts; null for one file per run.",
+		),
 	...filters,
 };
 
@@ -76,7 +104,10 @@ export const endpoint = () =>
 		.refine((value) => !/[?#]/.test(value), {
 			error: "The URL of an endpoint can't have a query or a fragment.",
 		})
-		.nullish();
+		.nullish()
+		.describe("The URL of the storage's API; the provider's by default.");
+
+export const TABLE = "The table; `events` by default. It is created if it is missing.";
 
 /** A bucket name that can be a segment of a URL. */
 export const bucketName = () =>

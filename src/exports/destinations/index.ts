@@ -1,15 +1,135 @@
+/**
+ * The types of destinations. Whatever depends on the type follows from this table: the configs that
+ * are accepted, which settings are secret, the OpenAPI document, and the forms of the console.
+ */
+import type * as z from "zod";
 import { MisconfiguredError } from "../../outbound/errors.ts";
 import { TIMEOUT_MS } from "../../outbound/send.ts";
-import { isBucket, openBucket } from "./buckets/open.ts";
-import { parseStored } from "./config.ts";
+import type { Model } from "../query/rows.ts";
+import { azure } from "./azure/definition.ts";
+import { bigquery } from "./bigquery/definition.ts";
+import type { OpenBucket } from "./buckets/bucket.ts";
+import { clickhouse } from "./clickhouse/definition.ts";
+import type { BucketDefinition, BucketShape, Definition, Kind } from "./definition.ts";
 import type { Destination, Job } from "./destination.ts";
+import { filePattern } from "./files/keys.ts";
 import { rootOf } from "./files/names.ts";
+import { gcs } from "./gcs/definition.ts";
+import { http } from "./http/definition.ts";
+import { noop, nowhere } from "./noop.ts";
+import { postgres } from "./postgres/definition.ts";
+import { r2 } from "./r2/definition.ts";
+import { s3 } from "./s3/definition.ts";
+
+/** Loads the code of a type, with its client, when it is first used. */
+type Load<C extends z.ZodType, Opened> = () => Promise<
+	(env: Env, config: z.output<C>, timeoutMs: number) => Opened
+>;
+
+/** Parses a stored config. Throws MisconfiguredError if it is no longer valid. */
+function parseStored<C extends z.ZodType>(shape: C, config: unknown): z.output<C> {
+	const { success, data } = shape.safeParse(config);
+	if (success) return data;
+	throw new MisconfiguredError(
+		"The destination's configuration is no longer valid: save it again.",
+	);
+}
+
+const destination = <C extends z.ZodObject>(
+	definition: Definition<C>,
+	load: Load<C, Destination>,
+) => ({
+	...definition,
+	open: async (env: Env, config: unknown, timeoutMs: number) =>
+		(await load())(env, parseStored(definition.config, config), timeoutMs),
+});
 
 /** The folder for tests of the worker's own bucket without a project. */
 const TESTS = "trials";
 
+function inBucket<C extends BucketShape>(
+	definition: BucketDefinition<C>,
+	load: Load<C, OpenBucket>,
+) {
+	const { config: shape, url } = definition;
+	const openBucket = async (env: Env, config: unknown, timeoutMs: number) =>
+		(await load())(env, parseStored(shape, config), timeoutMs);
+	return {
+		...definition,
+		kind: "files" as const,
+		openBucket,
+		async open(env: Env, config: unknown, timeoutMs: number): Promise<Destination> {
+			const [{ bucket, steps }, { files }] = await Promise.all([
+				openBucket(env, config, timeoutMs),
+				import("./files/writer.ts"),
+			]);
+			const root = (job?: Job) => rootOf(url === null, job?.team_id ?? TESTS);
+			return files(bucket, parseStored(shape, config), root, steps);
+		},
+		keyPattern(stored: unknown, model: Model) {
+			const config = shape.safeParse(stored).data;
+			return config ? `${url?.(config).href ?? ""} ${filePattern(config, model)}` : null;
+		},
+	};
+}
+
+export const DESTINATIONS = {
+	S3: inBucket(s3, async () => (await import("./s3/bucket.ts")).openS3),
+	R2: inBucket(r2, async () => (await import("./r2/bucket.ts")).openR2),
+	HTTP: destination(http, async () => (await import("./http/writer.ts")).openHttp),
+	Postgres: destination(postgres, async () => (await import("./postgres/writer.ts")).openPostgres),
+	NoOp: destination(noop, async () => nowhere),
+	ClickHouse: destination(
+		clickhouse,
+		async () => (await import("./clickhouse/writer.ts")).openClickHouse,
+	),
+	AzureBlob: inBucket(azure, async () => (await import("./azure/bucket.ts")).openAzure),
+	GCS: inBucket(gcs, async () => (await import("./gcs/bucket.ts")).openGcs),
+	BigQuery: destination(bigquery, async () => (await import("./bigquery/writer.ts")).openBigQuery),
+};
+
+export type Type = keyof typeof DESTINATIONS;
+
+/** What all types have in common, for a type that is only known when the code runs. */
+type Entry = Omit<Definition<z.ZodObject>, "kind" | "secrets" | "server"> & {
+	kind: Kind;
+	secrets: string[];
+	server: ((config: Record<string, string>) => string | null) | null;
+	open(env: Env, config: unknown, timeoutMs: number): Promise<Destination>;
+	/** Opens the bucket of a type that writes files. */
+	openBucket?(env: Env, config: unknown, timeoutMs: number): Promise<OpenBucket>;
+	/**
+	 * Returns the pattern of the keys that an export writes, to compare with the patterns of other
+	 * exports. Null if its config isn't valid any more.
+	 * @param stored without secrets
+	 */
+	keyPattern?(stored: unknown, model: Model): string | null;
+};
+
+const entries: Record<Type, Entry> = DESTINATIONS;
+
+const isType = (type: string): type is Type => Object.hasOwn(entries, type);
+
+export const TYPES = Object.keys(entries).filter(isType);
+
+export const definitionOf = (type: string) => (isType(type) ? entries[type] : undefined);
+
+export const isDatabase = (type: string) => definitionOf(type)?.kind === "database";
+
+export const secretsOf = (type: string) => definitionOf(type)?.secrets ?? [];
+
 /**
- * Returns the destination of a type. Its code is loaded when it is first used.
+ * Returns the server that gets the secrets of a stored destination; null for the provider's, such as
+ * Amazon's for S3, or if there is no server.
+ */
+export function serverOf({ type, config }: { type: string; config: Record<string, unknown> }) {
+	const given = Object.entries(config).filter(([, value]) => value !== undefined);
+	const texts = Object.fromEntries(given.map(([name, value]) => [name, String(value)]));
+	return definitionOf(type)?.server?.(texts) ?? null;
+}
+
+/**
+ * Opens the destination of a type.
  * @param config with decrypted secrets
  * @param timeoutMs how long the server may send no data
  * @throws MisconfiguredError if the type or the config isn't valid any more
@@ -20,38 +140,23 @@ export async function destinationOf(
 	config: unknown,
 	timeoutMs = TIMEOUT_MS,
 ): Promise<Destination> {
-	if (isBucket(type)) {
-		const [{ bucket, steps }, { files }] = await Promise.all([
-			openBucket(env, { type, config }, timeoutMs),
-			import("./files/writer.ts"),
-		]);
-		const root = (job?: Job) => rootOf(type, job?.team_id ?? TESTS);
-		return files(bucket, parseStored(type, config), root, steps);
-	}
-	switch (type) {
-		case "HTTP":
-			return (await import("./http/writer.ts")).http(env, parseStored(type, config), timeoutMs);
-		case "Postgres":
-			return (await import("./postgres/writer.ts")).postgres(
-				env,
-				parseStored(type, config),
-				timeoutMs,
-			);
-		case "NoOp":
-			return (await import("./noop.ts")).noop;
-		case "ClickHouse":
-			return (await import("./clickhouse/writer.ts")).clickhouse(
-				env,
-				parseStored(type, config),
-				timeoutMs,
-			);
-		case "BigQuery":
-			return (await import("./bigquery/writer.ts")).bigquery(
-				env,
-				parseStored(type, config),
-				timeoutMs,
-			);
-		default:
-			throw new MisconfiguredError(`There is no destination "${type}".`);
-	}
+	const definition = definitionOf(type);
+	if (!definition) throw new MisconfiguredError(`There is no destination "${type}".`);
+	return definition.open(env, config, timeoutMs);
+}
+
+/**
+ * Opens the bucket of a destination.
+ * @param config with decrypted secrets
+ * @param timeoutMs how long the server may send no data, in milliseconds
+ * @throws MisconfiguredError if the destination isn't a bucket, or its config isn't valid any more
+ */
+export async function openBucket(
+	env: Env,
+	{ type, config }: { type: string; config: unknown },
+	timeoutMs: number,
+): Promise<OpenBucket> {
+	const bucket = await definitionOf(type)?.openBucket?.(env, config, timeoutMs);
+	if (!bucket) throw new MisconfiguredError(`${type} is not a bucket.`);
+	return bucket;
 }

@@ -1,7 +1,8 @@
 import type { Destination } from "../../db/schema/batch_exports.ts";
 import { invalid } from "../../http/errors.ts";
 import { type Cipher, cipherOf } from "../../keys/secrets.ts";
-import { endpointOf, parseConfig, secretsOf } from "./config.ts";
+import { parseConfig } from "./config.ts";
+import { secretsOf, serverOf } from "./index.ts";
 
 type Config = Destination["config"];
 
@@ -78,7 +79,7 @@ export async function merged(
 	const keepsSecret = secretsOf(type).some(
 		(key) => before[key] !== undefined && patch.config?.[key] === undefined,
 	);
-	if (keepsSecret && endpointOf({ type, config }) !== endpointOf({ type, config: before }))
+	if (keepsSecret && serverOf({ type, config }) !== serverOf({ type, config: before }))
 		throw invalid("destination", "Give the secret fields again: the destination leads elsewhere.");
 	return {
 		type,

@@ -1,12 +1,7 @@
 import { generateKeyPairSync } from "node:crypto";
 import { describe, expect, test } from "vitest";
-import {
-	endpointOf,
-	parseConfig,
-	secretsOf,
-	TYPES,
-	type Type,
-} from "../../../src/exports/destinations/config.ts";
+import { parseConfig } from "../../../src/exports/destinations/config.ts";
+import { secretsOf, serverOf, TYPES, type Type } from "../../../src/exports/destinations/index.ts";
 import { ApiError } from "../../../src/http/errors.ts";
 
 /** A private key in PEM, as in a service account's JSON key. */
@@ -308,7 +303,7 @@ const SERVERS = {
 } satisfies Record<Type, object[]>;
 
 test.each(TYPES)("a stored secret of %s doesn't follow to another server", (type) => {
-	const servers = SERVERS[type].map((config) => endpointOf({ type, config }));
+	const servers = SERVERS[type].map((config) => serverOf({ type, config }));
 	expect(new Set(servers).size).toBe(servers.length);
 	expect(servers.length > 1).toBe(secretsOf(type).length > 0);
 });

@@ -1,8 +1,7 @@
 import { expect, test } from "vitest";
-import { containerUrl } from "../../../src/exports/destinations/azure/bucket.ts";
-import { configs } from "../../../src/exports/destinations/configs.ts";
-import { gcsBucketUrl } from "../../../src/exports/destinations/gcs/bucket.ts";
-import { bucketUrl } from "../../../src/exports/destinations/s3/bucket.ts";
+import { azure } from "../../../src/exports/destinations/azure/definition.ts";
+import { gcs } from "../../../src/exports/destinations/gcs/definition.ts";
+import { s3 } from "../../../src/exports/destinations/s3/definition.ts";
 
 const S3 = { bucket_name: "exports", prefix: "", region: "eu-north-1" };
 
@@ -15,7 +14,7 @@ test.each([
 		"http://exports.s3.example:9000/",
 	],
 ])("S3's bucket with %j is at %s", (more, url) => {
-	expect(bucketUrl(configs.S3.parse({ ...S3, ...more })).href).toBe(url);
+	expect(s3.url?.(s3.config.parse({ ...S3, ...more })).href).toBe(url);
 });
 
 test.each([
@@ -23,7 +22,7 @@ test.each([
 	["https://storage.example/", "https://storage.example/exports"],
 ])("Google's bucket with the endpoint %s is at %s", (endpoint_url, url) => {
 	const config = { bucket_name: "exports", prefix: "", endpoint_url };
-	expect(gcsBucketUrl(configs.GCS.parse(config)).href).toBe(url);
+	expect(gcs.url?.(gcs.config.parse(config)).href).toBe(url);
 });
 
 test.each([
@@ -32,6 +31,6 @@ test.each([
 	["http://127.0.0.1:10000/acme", "http://127.0.0.1:10000/acme/exports"],
 ])("Azure's container with the endpoint %s is at %s", (endpoint_url, url) => {
 	const config = { container_name: "exports", prefix: "", account_name: "acme", endpoint_url };
-	const { href } = containerUrl(configs.AzureBlob.parse({ ...config, account_key: "c2VjcmV0" }));
-	expect(href).toBe(url);
+	const parsed = azure.config.parse({ ...config, account_key: "c2VjcmV0" });
+	expect(azure.url?.(parsed).href).toBe(url);
 });

@@ -1,7 +1,7 @@
 import { env } from "cloudflare:workers";
 import { describe, expect, test } from "vitest";
 import { NO_MARK } from "../../../src/exports/destinations/buckets/bucket.ts";
-import { openBucket } from "../../../src/exports/destinations/buckets/open.ts";
+import { openBucket } from "../../../src/exports/destinations/index.ts";
 import { MisconfiguredError, UnavailableError } from "../../../src/outbound/errors.ts";
 import { CONTAINER, createContainer } from "../../support/azure.ts";
 import { ACCOUNT } from "../../support/azurite.ts";

@@ -1,6 +1,6 @@
 import { env } from "cloudflare:workers";
 import { describe, expect, test, vi } from "vitest";
-import type { Type } from "../../../src/exports/destinations/config.ts";
+import type { Type } from "../../../src/exports/destinations/index.ts";
 import { MisconfiguredError, UnavailableError } from "../../../src/outbound/errors.ts";
 import { ACCOUNT } from "../../support/azurite.ts";
 import { ACCOUNT as SERVICE_ACCOUNT } from "../../support/bigquery.ts";

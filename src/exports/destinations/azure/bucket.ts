@@ -1,8 +1,7 @@
 import { MisconfiguredError } from "../../../outbound/errors.ts";
 import { type Bucket, type Mark, markAs, type OpenBucket } from "../buckets/bucket.ts";
 import { type Client, connect, type Options, objectUrl } from "../buckets/client.ts";
-import type { Config } from "../config.ts";
-import { blobServiceOf } from "../configs.ts";
+import { containerUrl, type Settings } from "./definition.ts";
 import {
 	codeOf,
 	explain,
@@ -12,8 +11,6 @@ import {
 	secretsOf,
 } from "./errors.ts";
 import { sharedKey } from "./shared_key.ts";
-
-type Settings = Config<"AzureBlob">;
 
 /** The version of the REST API that the requests are written for. */
 const API_VERSION = "2021-12-02";
@@ -41,12 +38,6 @@ function parseUpload(text: string) {
 const blockId = (upload: string, number: number) =>
 	btoa(`${parseUpload(upload).id}:${String(number).padStart(6, "0")}`);
 
-export function containerUrl({ container_name, account_name, endpoint_url }: Settings) {
-	const url = blobServiceOf(account_name, endpoint_url);
-	url.pathname = `${url.pathname.replace(/\/$/, "")}/${container_name}`;
-	return url;
-}
-
 function signer({ account_name: account, account_key: key, sas_token }: Settings, base: URL) {
 	return async (method: string, blob: string, options: Options) => {
 		const url = objectUrl(base, blob, options);
@@ -70,7 +61,7 @@ function signer({ account_name: account, account_key: key, sas_token }: Settings
 }
 
 /** Opens a container of Azure Blob Storage or a compatible server. */
-export function azure(env: Env, config: Settings, timeoutMs: number): OpenBucket {
+export function openAzure(env: Env, config: Settings, timeoutMs: number): OpenBucket {
 	const base = containerUrl(config);
 	const client = connect(env, timeoutMs, {
 		base,

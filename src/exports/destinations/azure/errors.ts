@@ -2,9 +2,7 @@ import { MisconfiguredError } from "../../../outbound/errors.ts";
 import { elementOf } from "../../../outbound/quote.ts";
 import { addressOf, type HttpResponse, unavailable } from "../../../outbound/send.ts";
 import { problemOf } from "../buckets/client.ts";
-import type { Config } from "../config.ts";
-
-export type Settings = Config<"AzureBlob">;
+import type { Settings } from "./definition.ts";
 
 export const INCOMPATIBLE = "it doesn't respond like Blob Storage. Check endpoint_url";
 

@@ -1,7 +1,8 @@
 import * as z from "zod";
 import { isCutObject, jsonOf } from "../../../lib/json.ts";
 import { type HttpResponse, sender, unavailable } from "../../../outbound/send.ts";
-import { errorOf, type Problem, type Settings } from "./errors.ts";
+import type { Settings } from "./definition.ts";
+import { errorOf, type Problem } from "./errors.ts";
 import { issueToken, tokenUri } from "./token.ts";
 
 const ENDPOINT = "https://bigquery.googleapis.com";

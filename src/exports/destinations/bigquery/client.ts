@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { apiOf } from "./api.ts";
-import type { Settings } from "./errors.ts";
+import type { Settings } from "./definition.ts";
 import { jobRunner } from "./jobs.ts";
 
 const DatasetBody = z.object({ location: z.string() });

@@ -1,9 +1,7 @@
 import { MisconfiguredError } from "../../../outbound/errors.ts";
 import { quote } from "../../../outbound/quote.ts";
 import { addressOf } from "../../../outbound/send.ts";
-import type { Config } from "../config.ts";
-
-export type Settings = Config<"BigQuery">;
+import type { Settings } from "./definition.ts";
 
 /** The API's error for a request or a job. `reason` is one of its documented codes, or "". */
 export type Problem = { reason: string; message: string };

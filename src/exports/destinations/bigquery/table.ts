@@ -4,7 +4,7 @@ import { type Column, PRIMARY_KEYS, type Row } from "../../query/rows.ts";
 import type { Job } from "../destination.ts";
 import type { Limit } from "../fit/fitter.ts";
 import type { Fields } from "./client.ts";
-import type { Settings } from "./errors.ts";
+import type { Settings } from "./definition.ts";
 import { fitOf } from "./fits.ts";
 
 /** The types of columns in a created table. JSON is a STRING unless `use_json_type` is set. */

@@ -4,7 +4,7 @@ import { isCutObject, jsonOf } from "../../../lib/json.ts";
 import { MisconfiguredError } from "../../../outbound/errors.ts";
 import { quote } from "../../../outbound/quote.ts";
 import { addressOf, type Sender, unavailable } from "../../../outbound/send.ts";
-import type { Settings } from "./errors.ts";
+import type { Settings } from "./definition.ts";
 
 const TOKEN_URI = "https://oauth2.googleapis.com/token";
 

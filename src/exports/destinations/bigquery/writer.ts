@@ -5,7 +5,8 @@ import type { Destination, Job, Sink } from "../destination.ts";
 import { type Counts, describeUnfit, type Fitter, fitter } from "../fit/fitter.ts";
 import { sampleOf } from "../sample.ts";
 import { type Client, connect, type Fields } from "./client.ts";
-import { type Settings, STAGING } from "./errors.ts";
+import type { Settings } from "./definition.ts";
+import { STAGING } from "./errors.ts";
 import { limitsOf, mergeStatement, stagingFields, tableFields, toLines } from "./table.ts";
 
 /**
@@ -128,7 +129,7 @@ async function openRun(
  * Load jobs have quotas: 1,500 a day for a table, 100,000 for a project. MERGE has none. Each
  * staging table has its own quota, which allows 12 GiB per run.
  */
-export function bigquery(env: Env, config: Settings, timeoutMs: number): Destination<State> {
+export function openBigQuery(env: Env, config: Settings, timeoutMs: number): Destination<State> {
 	return {
 		open: (...options) => openRun(connect(env, config, timeoutMs), config, ...options),
 

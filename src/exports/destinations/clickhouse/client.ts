@@ -1,8 +1,6 @@
 import { MisconfiguredError } from "../../../outbound/errors.ts";
 import { type HttpResponse, isTemporary, sender, unavailable } from "../../../outbound/send.ts";
-import type { Config } from "../config.ts";
-
-export type Settings = Config<"ClickHouse">;
+import type { Settings } from "./definition.ts";
 
 export const quoted = (name: string) =>
 	`\`${name.replace(/[\\`]/g, (character) => `\\${character}`)}\``;

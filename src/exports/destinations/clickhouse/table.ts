@@ -11,11 +11,11 @@ import {
 	codeOf,
 	literal,
 	quoted,
-	type Settings,
 	tableNameOf,
 	tableOf,
 	UNKNOWN_TABLE,
 } from "./client.ts";
+import type { Settings } from "./definition.ts";
 import { fitOf, holdsNull, NEW_TIMES, OLD_TIMES, type Times } from "./fits.ts";
 
 const TYPES: Record<Kind, string> = {

@@ -6,15 +6,8 @@ import type { Column } from "../../query/rows.ts";
 import type { Destination } from "../destination.ts";
 import { type Counts, describeCounts, describeUnfit, fitter } from "../fit/fitter.ts";
 import { sampleOf } from "../sample.ts";
-import {
-	type Client,
-	check,
-	checkInserted,
-	codeOf,
-	connect,
-	type Settings,
-	tableOf,
-} from "./client.ts";
+import { type Client, check, checkInserted, codeOf, connect, tableOf } from "./client.ts";
+import type { Settings } from "./definition.ts";
 import { linesFor, lostNulls } from "./lines.ts";
 import {
 	type ColumnTypes,
@@ -83,7 +76,7 @@ async function checkGrants({ ask, run }: Client, config: Settings) {
  * A row with an existing key replaces the old row when parts are merged; until then, `FINAL` hides
  * the old one.
  */
-export function clickhouse(env: Env, config: Settings, timeoutMs: number): Destination<State> {
+export function openClickHouse(env: Env, config: Settings, timeoutMs: number): Destination<State> {
 	const client = connect(env, config, timeoutMs);
 	const { ask, insert } = client;
 

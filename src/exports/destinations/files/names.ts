@@ -48,8 +48,7 @@ export function folder(prefix: string, { start, end, model }: Omit<Run, "backfil
 }
 
 /** Returns the folder above the prefix: in the service's own bucket, that of the project. */
-export const rootOf = (type: string, project: number | string) =>
-	type === "R2" ? String(project) : "";
+export const rootOf = (isOwn: boolean, project: number | string) => (isOwn ? String(project) : "");
 
 export const joined = (...parts: string[]) => parts.filter(Boolean).join("/");
 

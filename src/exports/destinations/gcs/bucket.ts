@@ -1,22 +1,7 @@
 import type { OpenBucket } from "../buckets/bucket.ts";
-import type { Config } from "../config.ts";
-import { bucketUrl, s3 } from "../s3/bucket.ts";
+import { openS3 } from "../s3/bucket.ts";
 import type { Dialect } from "../s3/errors.ts";
-
-type Settings = Config<"GCS">;
-
-const ENDPOINT = "https://storage.googleapis.com";
-
-/** Requests are signed for the region "auto", whatever the bucket's region. */
-const asS3 = (config: Settings): Config<"S3"> => ({
-	...config,
-	region: "auto",
-	endpoint_url: config.endpoint_url ?? ENDPOINT,
-	aws_access_key_id: config.hmac_access_id,
-	aws_secret_access_key: config.hmac_secret,
-});
-
-export const gcsBucketUrl = (config: Settings) => bucketUrl(asS3(config));
+import { asS3, type Settings } from "./definition.ts";
 
 /** Google's "HTTP status and error codes" for XML. */
 const GOOGLE: Dialect = {
@@ -30,5 +15,5 @@ const GOOGLE: Dialect = {
 };
 
 /** Opens a bucket of Google Cloud Storage, whose XML API accepts S3's requests. */
-export const gcs = (env: Env, config: Settings, timeoutMs: number): OpenBucket =>
-	s3(env, asS3(config), timeoutMs, GOOGLE);
+export const openGcs = (env: Env, config: Settings, timeoutMs: number): OpenBucket =>
+	openS3(env, asS3(config), timeoutMs, GOOGLE);

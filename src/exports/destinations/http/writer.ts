@@ -3,8 +3,8 @@ import { MisconfiguredError } from "../../../outbound/errors.ts";
 import { type HttpResponse, sender, unavailable } from "../../../outbound/send.ts";
 import { runSteps } from "../../../outbound/steps.ts";
 import { jsonWriter } from "../../formats/lines.ts";
-import type { Config } from "../config.ts";
 import type { Destination, Job } from "../destination.ts";
+import type { Settings } from "./definition.ts";
 
 /** The limits of one request (docs/exports.md#what-is-written). */
 const MAX_EVENTS = 1000;
@@ -60,7 +60,7 @@ async function keyOf(job: Job, body: string, batch: number) {
 }
 
 /** Returns the destination that posts rows as batches of events. */
-export function http(env: Env, config: Config<"HTTP">, timeoutMs: number): Destination<State> {
+export function openHttp(env: Env, config: Settings, timeoutMs: number): Destination<State> {
 	const { url, token } = config;
 	const { send } = sender(env, timeoutMs);
 	const secrets = token ? [token] : [];

@@ -5,7 +5,7 @@ import { DatabaseError } from "pg-protocol";
 import { connectionError, silence } from "../../../outbound/connection.ts";
 import { MisconfiguredError } from "../../../outbound/errors.ts";
 import { assertReachable } from "../../../outbound/send.ts";
-import { POSTGRES_PORT } from "../configs.ts";
+import { PORT } from "./definition.ts";
 import { addressOf, type Context, explain } from "./errors.ts";
 
 const NO_TLS = "The server does not support SSL connections";
@@ -77,7 +77,7 @@ export async function connect(env: Env, context: Context, tls = true): Promise<S
 	await assertReachable(env, host);
 	const client = new Client({
 		host,
-		port: port ?? POSTGRES_PORT,
+		port: port ?? PORT,
 		user,
 		password,
 		database,

@@ -2,10 +2,7 @@ import { DatabaseError } from "pg-protocol";
 import { silence } from "../../../outbound/connection.ts";
 import { MisconfiguredError } from "../../../outbound/errors.ts";
 import { quote } from "../../../outbound/quote.ts";
-import type { Config } from "../config.ts";
-import { POSTGRES_PORT } from "../configs.ts";
-
-export type Settings = Config<"Postgres">;
+import { PORT, type Settings } from "./definition.ts";
 
 export class SignInRejectedError extends MisconfiguredError {}
 
@@ -19,7 +16,7 @@ const TEMPORARY = /^(08|25006|40|53|55P03|57|58|XX)/;
 const INVALID_DATA = /^22/;
 
 export const addressOf = ({ host, port }: Settings) =>
-	`${host.includes(":") ? `[${host}]` : host}:${port ?? POSTGRES_PORT}`;
+	`${host.includes(":") ? `[${host}]` : host}:${port ?? PORT}`;
 
 /** Quotes a message without user and password. A short user is only removed in quotes. */
 const quoted = ({ user, password }: Settings, message: string) =>

@@ -4,7 +4,7 @@ import type { Kind } from "../../query/expression.ts";
 import { type Column, type Model, PRIMARY_KEYS } from "../../query/rows.ts";
 import type { Limit } from "../fit/fitter.ts";
 import type { Session } from "./connection.ts";
-import type { Settings } from "./errors.ts";
+import type { Settings } from "./definition.ts";
 import { fitOf, written } from "./fits.ts";
 
 const TYPES: Record<Kind, string> = {

@@ -6,7 +6,8 @@ import { type Counts, describeUnfit, type Fitter, fitter } from "../fit/fitter.t
 import { sampleOf } from "../sample.ts";
 import { begin, connect, type Session } from "./connection.ts";
 import { copyText } from "./copy.ts";
-import { type Settings, SignInRejectedError } from "./errors.ts";
+import type { Settings } from "./definition.ts";
+import { SignInRejectedError } from "./errors.ts";
 import { ensureTable, findTable, limitsOf, statementsFor, tableOf } from "./table.ts";
 
 /**
@@ -83,7 +84,7 @@ function putInto(
  * a run uses one connection.
  * @param timeoutMs the timeout of a statement
  */
-export function postgres(env: Env, config: Settings, timeoutMs: number): Destination<State> {
+export function openPostgres(env: Env, config: Settings, timeoutMs: number): Destination<State> {
 	const table = tableOf(config);
 
 	function prepare({ columns, model }: Job) {

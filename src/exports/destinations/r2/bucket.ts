@@ -1,4 +1,4 @@
-import { type Bucket, type Mark, markAs } from "../buckets/bucket.ts";
+import { type Bucket, type Mark, markAs, type OpenBucket } from "../buckets/bucket.ts";
 
 const { metadata, markIn } = markAs({ export_id: "tenantry-export", upload: "tenantry-upload" });
 
@@ -15,8 +15,8 @@ const unlessGone = <T>(promise: Promise<T>) =>
 	});
 
 /** The worker's own bucket. */
-export function r2({ EXPORTS }: Env): Bucket {
-	return {
+export function openR2({ EXPORTS }: Env): OpenBucket {
+	const bucket: Bucket = {
 		async put(key, body, type, mark) {
 			await EXPORTS.put(key, body, optionsOf(type, mark));
 		},
@@ -49,4 +49,5 @@ export function r2({ EXPORTS }: Env): Bucket {
 			} while (cursor);
 		},
 	};
+	return { bucket, steps: {} };
 }

@@ -3,7 +3,7 @@ import { MisconfiguredError } from "../../../outbound/errors.ts";
 import { elementOf } from "../../../outbound/quote.ts";
 import { type Bucket, type Mark, markAs, type OpenBucket } from "../buckets/bucket.ts";
 import { type Client, connect, type Options, objectUrl } from "../buckets/client.ts";
-import type { Config } from "../config.ts";
+import { bucketUrl, type Settings } from "./definition.ts";
 import {
 	AMAZON,
 	codeOf,
@@ -14,8 +14,6 @@ import {
 	toError,
 } from "./errors.ts";
 
-type Settings = Config<"S3">;
-
 /** The error codes for an upload or an object that doesn't exist. */
 const ABSENT = ["NoSuchUpload", "NoSuchKey"];
 
@@ -23,16 +21,6 @@ const { metadata, markIn } = markAs({
 	export_id: "x-amz-meta-tenantry-export",
 	upload: "x-amz-meta-tenantry-upload",
 });
-
-export function bucketUrl({ bucket_name, region, endpoint_url, ...config }: Settings) {
-	const { protocol, host, pathname } = new URL(
-		endpoint_url ?? `https://s3.${region}.amazonaws.com`,
-	);
-	const path = pathname.replace(/\/$/, "");
-	return config.use_virtual_style_addressing
-		? new URL(`${protocol}//${bucket_name}.${host}${path}`)
-		: new URL(`${protocol}//${host}${path}/${bucket_name}`);
-}
 
 function signer(config: Settings, base: URL, { keys }: Dialect) {
 	const client = new AwsClient({
@@ -55,7 +43,12 @@ function signer(config: Settings, base: URL, { keys }: Dialect) {
 }
 
 /** Opens a bucket of Amazon S3 or a compatible service. */
-export function s3(env: Env, config: Settings, timeoutMs: number, dialect = AMAZON): OpenBucket {
+export function openS3(
+	env: Env,
+	config: Settings,
+	timeoutMs: number,
+	dialect = AMAZON,
+): OpenBucket {
 	const base = bucketUrl(config);
 	const { aws_access_key_id, aws_secret_access_key, aws_session_token } = config;
 	const client = connect(env, timeoutMs, {

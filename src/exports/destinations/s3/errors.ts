@@ -1,9 +1,7 @@
 import { MisconfiguredError, UnavailableError } from "../../../outbound/errors.ts";
 import { addressOf, type HttpResponse } from "../../../outbound/send.ts";
 import { problemOf } from "../buckets/client.ts";
-import type { Config } from "../config.ts";
-
-export type Settings = Config<"S3">;
+import type { Settings } from "./definition.ts";
 
 export const INCOMPATIBLE = "it isn't compatible with S3";
 
