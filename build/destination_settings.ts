@@ -1,7 +1,11 @@
-/** Reads the settings of destinations from public/openapi.json, in a form for the console. */
+/** Collects the types of destinations and, from public/openapi.json, their settings for the console. */
 import { readFileSync } from "node:fs";
 import * as z from "zod";
-import type { Setting } from "../packages/console/src/pages/batch_exports/destinations.ts";
+import type {
+	DestinationType,
+	Setting,
+} from "../packages/console/src/pages/batch_exports/destinations.ts";
+import { definitionOf, TYPES } from "../src/exports/destinations/index.ts";
 
 const Value = z.object({
 	type: z.union([z.string(), z.array(z.string())]).optional(),
@@ -96,8 +100,8 @@ function settingOf(
 	};
 }
 
-/** Returns the settings of each type of destination, in the order of the document. */
-export function destinationSettings(): Record<string, Setting[]> {
+/** Returns the settings of each type of destination. */
+function readSettings(): Record<string, Setting[]> {
 	const text = readFileSync(`${import.meta.dirname}/../public/openapi.json`, "utf8");
 	const { schemas } = Document.parse(JSON.parse(text)).components;
 	const find = ({ $ref }: z.infer<typeof Reference>) => schemas[$ref.split("/").at(-1) ?? ""];
@@ -113,4 +117,19 @@ export function destinationSettings(): Record<string, Setting[]> {
 			];
 		}),
 	);
+}
+
+/** The order of the types in forms. */
+const KINDS = ["files", "database", "receiver", "nothing"];
+
+/** Returns the types of destinations, with the service's own bucket first. */
+export function destinationTypes(): Record<string, DestinationType> {
+	const settings = readSettings();
+	const types = TYPES.map((type) => {
+		const { title, kind, isOwn = false, place, test } = definitionOf(type);
+		return { type, title, kind, isOwn, place, test, settings: settings[type] ?? [] };
+	});
+	const rankOf = ({ isOwn, kind }: DestinationType) => (isOwn ? -1 : KINDS.indexOf(kind));
+	types.sort((a, b) => rankOf(a) - rankOf(b) || (a.title < b.title ? -1 : 1));
+	return Object.fromEntries(types.map(({ type, ...facts }) => [type, facts]));
 }

@@ -1,12 +1,13 @@
 import type { auditStreams } from "../../db/schema/audit_streams.ts";
 import { MAX_KEY_BYTES } from "../../exports/destinations/buckets/bucket.ts";
+import { definitionOf } from "../../exports/destinations/index.ts";
 import { MisconfiguredError } from "../../outbound/errors.ts";
 
 type Stream = Pick<typeof auditStreams.$inferSelect, "id" | "organization_uuid" | "destination">;
 
 /** Returns the folder of a stream. In the worker's bucket, those of exports are project ids. */
 const rootOf = ({ destination: { type }, organization_uuid }: Stream) =>
-	type === "R2" ? `audit/${organization_uuid}` : "";
+	definitionOf(type)?.isOwn ? `audit/${organization_uuid}` : "";
 
 /**
  * Returns the key of an object of a stream (docs/audit.md#files). It contains the stream's id, so

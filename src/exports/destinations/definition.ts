@@ -57,7 +57,7 @@ export type BucketShape = z.ZodObject & z.ZodType<FilesConfig>;
 
 /** A bucket, into which exports write files, and audit streams, too. */
 export type BucketDefinition<C extends BucketShape> = Facts<C> & {
-	/** Returns the bucket's URL; null for the service's own bucket, which all projects share. */
+	/** Returns the bucket's URL; null for the service's own bucket, which all organizations share. */
 	url: ((config: z.output<C>) => URL) | null;
 };
 

@@ -52,18 +52,20 @@ function inBucket<C extends BucketShape>(
 	load: Load<C, OpenBucket>,
 ) {
 	const { config: shape, url } = definition;
+	const isOwn = url === null;
 	const openBucket = async (env: Env, config: unknown, timeoutMs: number) =>
 		(await load())(env, parseStored(shape, config), timeoutMs);
 	return {
 		...definition,
 		kind: "files" as const,
+		isOwn,
 		openBucket,
 		async open(env: Env, config: unknown, timeoutMs: number): Promise<Destination> {
 			const [{ bucket, steps }, { files }] = await Promise.all([
 				openBucket(env, config, timeoutMs),
 				import("./files/writer.ts"),
 			]);
-			const root = (job?: Job) => rootOf(url === null, job?.team_id ?? TESTS);
+			const root = (job?: Job) => rootOf(isOwn, job?.team_id ?? TESTS);
 			return files(bucket, parseStored(shape, config), root, steps);
 		},
 		keyPattern(stored: unknown, model: Model) {
@@ -96,6 +98,8 @@ type Entry = Omit<Definition<z.ZodObject>, "kind" | "secrets" | "server"> & {
 	secrets: string[];
 	server: ((config: Record<string, string>) => string | null) | null;
 	open(env: Env, config: unknown, timeoutMs: number): Promise<Destination>;
+	/** Whether it is the service's own bucket, which all organizations share. */
+	isOwn?: boolean;
 	/** Opens the bucket of a type that writes files. */
 	openBucket?(env: Env, config: unknown, timeoutMs: number): Promise<OpenBucket>;
 	/**
@@ -112,7 +116,11 @@ const isType = (type: string): type is Type => Object.hasOwn(entries, type);
 
 export const TYPES = Object.keys(entries).filter(isType);
 
-export const definitionOf = (type: string) => (isType(type) ? entries[type] : undefined);
+export function definitionOf(type: Type): Entry;
+export function definitionOf(type: string): Entry | undefined;
+export function definitionOf(type: string) {
+	return isType(type) ? entries[type] : undefined;
+}
 
 export const isDatabase = (type: string) => definitionOf(type)?.kind === "database";
 

@@ -1,5 +1,6 @@
+/** The types of destinations and their settings. */
+import type { BatchExport } from "tenantry-client";
 import { linesOf } from "../../ui/lines.ts";
-/** The types of destinations and their settings, from public/openapi.json. */
 
 /** A setting of a destination. */
 export type Setting = {
@@ -22,13 +23,38 @@ export type Setting = {
 	max?: number;
 };
 
-/**
- * The settings of each type. build/destination_settings.ts generates them when the console is
- * built.
- */
-declare const DESTINATION_SETTINGS: Record<string, Setting[]>;
+/** A type of destination (src/exports/destinations/definition.ts). */
+export type DestinationType = {
+	title: string;
+	kind: string;
+	/** It is the service's own bucket. */
+	isOwn: boolean;
+	/** The setting that says where rows go. */
+	place: string | null;
+	/** The steps of a test, in order. */
+	test: string[];
+	settings: Setting[];
+};
 
-export const settingsOf = (type: string) => DESTINATION_SETTINGS[type] ?? [];
+/** scripts/destination_settings.ts generates the types when the console is built. */
+declare const DESTINATION_TYPES: Record<string, DestinationType>;
+
+/** The types of destinations and their names. */
+export const TYPES = Object.entries(DESTINATION_TYPES).map(
+	([type, { title }]) => [type, title] as const,
+);
+
+export const typeOf = (type: string) => DESTINATION_TYPES[type];
+
+export const wordsOfType = (type: string) => typeOf(type)?.title ?? type;
+
+export const settingsOf = (type: string) => typeOf(type)?.settings ?? [];
+
+/** Returns the location of a destination, such as the name of a bucket; "" if there is none. */
+export function placeOf({ type, config }: BatchExport["destination"]) {
+	const value = config[typeOf(type)?.place ?? ""];
+	return typeof value === "string" ? value : "";
+}
 
 /** Returns the label of a setting: "Bucket name" for `bucket_name`. */
 export function labelOf(name: string) {

@@ -12,6 +12,7 @@ import { LoadedPage, PageView, Tabs } from "../../ui/page.tsx";
 import { nameOf, Time } from "../../ui/values.tsx";
 import { ObjectActivity } from "../events/object_activity.tsx";
 import { Backfills } from "./backfills.tsx";
+import { placeOf, wordsOfType } from "./destinations.ts";
 import { BUSY_MS, IDLE_MS } from "./intervals.ts";
 import { ExportLog } from "./log.tsx";
 import { Runs } from "./runs.tsx";
@@ -20,11 +21,9 @@ import {
 	failureOf,
 	hasEnded,
 	type Opened,
-	placeOf,
 	Squares,
 	wordsOfInterval,
 	wordsOfModel,
-	wordsOfType,
 } from "./states.tsx";
 import { Unpause } from "./unpause.tsx";
 

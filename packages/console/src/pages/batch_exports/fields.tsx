@@ -12,10 +12,18 @@ import { Field, Select, text } from "../../ui/form.tsx";
 import { toLocal } from "../../ui/moments.ts";
 import { IN_ZONE } from "../../ui/zone.ts";
 import { DestinationFields, Optional } from "./destination_fields.tsx";
-import { type Config, configOf, fieldOf, settingsOf } from "./destinations.ts";
+import {
+	type Config,
+	configOf,
+	fieldOf,
+	settingsOf,
+	TYPES,
+	typeOf,
+	wordsOfType,
+} from "./destinations.ts";
 import { FilePreview } from "./file_preview.tsx";
 import { QueryField } from "./query_field.tsx";
-import { INTERVALS, MODELS, TYPES, wordsOfType } from "./states.tsx";
+import { INTERVALS, MODELS } from "./states.tsx";
 
 type Destination = { type: string; config: Config };
 
@@ -75,7 +83,7 @@ const moment = (at: string | null | undefined) => (at ? toLocal(Date.parse(at)) 
 const readFiles = (form: HTMLFormElement, type: string, of: BatchExport | undefined) => {
 	const fields = new FormData(form);
 	return {
-		root: rootOf(type, of?.team_id ?? text(fields, "project")),
+		root: rootOf(typeOf(type)?.isOwn ?? false, of?.team_id ?? text(fields, "project")),
 		config: configOf(type, fields),
 		interval: chosen(fields, "interval", INTERVALS),
 		model: chosen(fields, "model", MODELS),
@@ -161,7 +169,7 @@ export function ExportFields({
 	/** Additional fields at the end. */
 	last?: ComponentChildren;
 }) {
-	const [type, setType] = useState<string>(of?.destination.type ?? TYPES[0][0]);
+	const [type, setType] = useState<string>(of?.destination.type ?? TYPES[0]?.[0] ?? "");
 	const [model, setModel] = useState<string>(of?.model ?? MODELS[0][0]);
 	const [name, setName] = useState<string | undefined>(of?.name);
 	const { root, files, update } = useFiles(type, of);

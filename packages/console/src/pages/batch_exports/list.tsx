@@ -7,18 +7,16 @@ import { Empty } from "../../ui/feedback.tsx";
 import { Filter, Filters, Search } from "../../ui/filters.tsx";
 import { PageView } from "../../ui/page.tsx";
 import { type Column, Table } from "../../ui/table.tsx";
+import { placeOf, TYPES, wordsOfType } from "./destinations.ts";
 import {
 	EXPORT_FILTER,
 	ExportState,
 	failureOf,
 	INTERVALS,
-	placeOf,
 	Squares,
 	stateOf,
-	TYPES,
 	wordsOfInterval,
 	wordsOfModel,
-	wordsOfType,
 } from "./states.tsx";
 
 type Filtered = Record<"search" | "state" | "type" | "interval", string | undefined>;

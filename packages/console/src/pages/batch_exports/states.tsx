@@ -173,30 +173,6 @@ export const MODELS = [
 export const wordsOfModel = (model: BatchExport["model"]) =>
 	model === "events" ? "Events" : "Persons";
 
-/** The types of destinations and their names. */
-export const TYPES = [
-	["R2", "Tenantry's bucket (R2)"],
-	["S3", "Amazon S3 or compatible"],
-	["GCS", "Google Cloud Storage"],
-	["AzureBlob", "Azure Blob Storage"],
-	["BigQuery", "BigQuery"],
-	["ClickHouse", "ClickHouse"],
-	["Postgres", "PostgreSQL"],
-	["HTTP", "HTTP receiver"],
-	["NoOp", "Nowhere (for tests)"],
-] as const;
-
-export const wordsOfType = (type: string) => TYPES.find(([value]) => value === type)?.[1] ?? type;
-
-/** The settings that contain the location of a destination, the most specific first. */
-const PLACES = ["url", "bucket_name", "container_name", "host", "dataset_id", "prefix"];
-
-/** Returns the location of a destination, such as the name of a bucket; "" if there is none. */
-export function placeOf({ config }: BatchExport["destination"]) {
-	const value = PLACES.map((name) => config[name]).find((value) => typeof value === "string");
-	return typeof value === "string" ? value : "";
-}
-
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;

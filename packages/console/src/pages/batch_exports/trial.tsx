@@ -1,18 +1,6 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { BatchExportTrial } from "tenantry-client";
-import { wordsOfType } from "./states.tsx";
-
-/** The steps of a test, in order (docs/exports.md#destinations). */
-const STEPS: Record<string, string[]> = {
-	R2: ["write", "remove"],
-	S3: ["reach", "sign in", "write", "remove"],
-	GCS: ["reach", "sign in", "write", "remove"],
-	AzureBlob: ["reach", "sign in", "write", "remove"],
-	Postgres: ["reach", "sign in", "write", "remove"],
-	ClickHouse: ["reach", "sign in", "write"],
-	BigQuery: ["reach", "sign in", "write"],
-	HTTP: ["reach", "sign in"],
-};
+import { typeOf, wordsOfType } from "./destinations.ts";
 
 const WORDS: Record<string, string> = {
 	reach: "Reach the server",
@@ -20,11 +8,9 @@ const WORDS: Record<string, string> = {
 	remove: "Delete the test data",
 };
 
-const FILES = ["R2", "S3", "GCS", "AzureBlob"];
-
 const wordsOf = (step: string, type: string) =>
 	step === "write"
-		? `Write a test ${FILES.includes(type) ? "file" : "row"}`
+		? `Write a test ${typeOf(type)?.kind === "files" ? "file" : "row"}`
 		: (WORDS[step] ?? step);
 
 type State = { type: string; result: BatchExportTrial | undefined };
@@ -33,7 +19,7 @@ function Steps({ type, result }: State) {
 	const done = result?.steps ?? [];
 	const names = [
 		...done.map(({ name }) => name),
-		...(STEPS[type] ?? []).filter((name) => !done.some((step) => step.name === name)),
+		...(typeOf(type)?.test ?? []).filter((name) => !done.some((step) => step.name === name)),
 	];
 	return (
 		<ol class="export-steps">
