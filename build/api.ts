@@ -1,6 +1,6 @@
 /**
  * Builds the parser of queries, and what is made from the code of the API: public/openapi.json and
- * public/operations.json, and from these the code of the client and the command line. None of it is
+ * public/operations.json, and from these the code of the client, the command line and the forms of destinations. None of it is
  * tracked; docs/contract.txt is (build/contract.ts).
  */
 import { readFileSync } from "node:fs";
@@ -21,8 +21,10 @@ const SOURCES = [
 	"build/openapi.ts",
 	"build/client.ts",
 	"build/cli.ts",
+	"build/destinations.ts",
 	"packages/client/src/operation.ts",
 	"packages/cli/src/table.ts",
+	"packages/console/src/pages/batch_exports/destinations.ts",
 	"package.json",
 	"package-lock.json",
 ];
@@ -32,6 +34,7 @@ const BUILT = [
 	"public/operations.json",
 	"packages/client/src/generated.ts",
 	"packages/cli/src/generated.ts",
+	"packages/console/src/generated.ts",
 ];
 
 /** Builds the parser, which the code of the API imports. It is only written if it differs. */
@@ -42,7 +45,8 @@ function buildParser() {
 
 function build() {
 	// The document comes first, because the others read it.
-	for (const name of ["openapi", "client", "cli"]) run("node", `${root}/build/${name}.ts`);
+	for (const name of ["openapi", "client", "cli", "destinations"])
+		run("node", `${root}/build/${name}.ts`);
 }
 
 /**

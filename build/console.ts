@@ -6,7 +6,6 @@ import { readFileSync } from "node:fs";
 import { relative, resolve } from "node:path";
 import { gzipSync } from "node:zlib";
 import { buildSync } from "esbuild";
-import { destinationTypes } from "./destination_settings.ts";
 
 const root = resolve(import.meta.dirname, "..");
 const sources = "packages/console/src";
@@ -42,7 +41,6 @@ function bundleConsole(): Output[] {
 			"tenantry-file-names": `${root}/src/exports/destinations/files/names.ts`,
 			"tenantry-query": `${root}/src/exports/query/parse.ts`,
 		},
-		define: { DESTINATION_TYPES: JSON.stringify(destinationTypes()) },
 		outdir: "public/console/assets",
 		entryNames: "[name].[hash]",
 		chunkNames: "[name].[hash]",

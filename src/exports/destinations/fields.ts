@@ -3,6 +3,7 @@ import * as z from "zod";
 import {
 	choice,
 	eventName,
+	explain,
 	integer,
 	issue,
 	notAChoice,
@@ -10,16 +11,6 @@ import {
 	text,
 	url,
 } from "../../http/fields.ts";
-
-/** One of the keys of `values`, each with its meaning. */
-export const choiceOf = <T extends string>(sentence: string, values: Record<T, string>) =>
-	choice(Object.keys(values).filter((value): value is T => value in values))
-		.nullish()
-		.describe(
-			`${sentence}\n\n${Object.entries(values)
-				.map(([value, meaning]) => `- \`${value}\`: ${meaning}`)
-				.join("\n")}`,
-		);
 
 const names = () => z.array(eventName(400)).max(1000).nullish();
 
@@ -64,16 +55,24 @@ export const file = {
 	prefix: prefix.describe(
 		"The prefix of the files' keys. Can contain variables: `{year}`, `{month}`, `{day}`, `{hour}`, `{minute}` and `{second}` of the window's end, `{data_interval_start}`, `{data_interval_end}`, `{table}`, and `{window}`, the window without colons, which names the files if it follows the last slash.",
 	),
-	file_format: choiceOf("The format of files; `JSONLines` by default.", {
-		JSONLines: "one JSON object per line.",
-		Parquet: "columns, with JSON as text.",
-		CSV: "lines with a header (RFC 4180).",
-	}),
-	compression: choiceOf("How files are compressed; null for no compression.", {
-		gzip: "for all formats.",
-		snappy: "for Parquet only.",
-		zstd: "for all formats.",
-	}),
+	file_format: explain(
+		choice(["JSONLines", "Parquet", "CSV"]).nullish(),
+		"The format of files; `JSONLines` by default.",
+		{
+			JSONLines: "one JSON object per line.",
+			Parquet: "columns, with JSON as text.",
+			CSV: "lines with a header (RFC 4180).",
+		},
+	),
+	compression: explain(
+		choice(["gzip", "snappy", "zstd"]).nullish(),
+		"How files are compressed; null for no compression.",
+		{
+			gzip: "for all formats.",
+			snappy: "for Parquet only.",
+			zstd: "for all formats.",
+		},
+	),
 	max_file_size_mb: integer(1, 100_000)
 		.nullish()
 		.describe(

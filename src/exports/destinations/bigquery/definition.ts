@@ -1,6 +1,6 @@
 import * as z from "zod";
-import { isRsaPrivateKey } from "../../../keys/private_key.ts";
 import { boolean, rawText, text, url } from "../../../http/fields.ts";
+import { isRsaPrivateKey } from "../../../keys/private_key.ts";
 import { define, originOf } from "../definition.ts";
 import { endpoint, filters, TABLE } from "../fields.ts";
 

@@ -1,6 +1,7 @@
 import * as z from "zod";
+import { choice, explain } from "../../../http/fields.ts";
 import { defineBucket } from "../definition.ts";
-import { choiceOf, compressible, file } from "../fields.ts";
+import { compressible, file } from "../fields.ts";
 
 /** The worker's own bucket. */
 export const r2 = defineBucket({
@@ -8,7 +9,7 @@ export const r2 = defineBucket({
 	config: z
 		.object({
 			...file,
-			encryption: choiceOf("R2 encrypts all objects.", {
+			encryption: explain(choice(["AES256"]).nullish(), "R2 encrypts all objects.", {
 				AES256: "with a key of the storage service.",
 			}),
 		})

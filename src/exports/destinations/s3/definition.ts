@@ -1,7 +1,7 @@
 import * as z from "zod";
-import { boolean, issue, rawText, text } from "../../../http/fields.ts";
+import { boolean, choice, explain, issue, rawText, text } from "../../../http/fields.ts";
 import { defineBucket, originOf } from "../definition.ts";
-import { bucketName, choiceOf, compressible, endpoint, file, header } from "../fields.ts";
+import { bucketName, compressible, endpoint, file, header } from "../fields.ts";
 
 const config = z
 	.object({
@@ -11,10 +11,14 @@ const config = z
 			.regex(/^[\w-]+$/, "The name of a region can only have letters, digits and hyphens.")
 			.describe("The bucket's region."),
 		...file,
-		encryption: choiceOf("How the storage encrypts objects; null for the bucket's default.", {
-			AES256: "with a key of the storage service.",
-			"aws:kms": "with a key of the key management service.",
-		}),
+		encryption: explain(
+			choice(["AES256", "aws:kms"]).nullish(),
+			"How the storage encrypts objects; null for the bucket's default.",
+			{
+				AES256: "with a key of the storage service.",
+				"aws:kms": "with a key of the key management service.",
+			},
+		),
 		kms_key_id: header(2048)
 			.min(1)
 			.nullish()

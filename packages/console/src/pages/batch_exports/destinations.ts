@@ -1,5 +1,6 @@
 /** The types of destinations and their settings. */
 import type { BatchExport } from "tenantry-client";
+import { DESTINATION_TYPES } from "../../generated.ts";
 import { linesOf } from "../../ui/lines.ts";
 
 /** A setting of a destination. */
@@ -14,7 +15,7 @@ export type Setting = {
 	/** The default, such as "5432". */
 	otherwise?: string;
 	/** The values of a choice with their descriptions. */
-	choices?: (readonly [value: string, description: string])[];
+	choices?: readonly (readonly [value: string, description: string])[];
 	/** The value has several lines, such as a private key. */
 	isLong?: boolean;
 	isUrl?: boolean;
@@ -32,19 +33,16 @@ export type DestinationType = {
 	/** The setting that says where rows go. */
 	place: string | null;
 	/** The steps of a test, in order. */
-	test: string[];
-	settings: Setting[];
+	test: readonly string[];
+	settings: readonly Setting[];
 };
 
-/** scripts/destination_settings.ts generates the types when the console is built. */
-declare const DESTINATION_TYPES: Record<string, DestinationType>;
+const known: Readonly<Record<string, DestinationType>> = DESTINATION_TYPES;
 
 /** The types of destinations and their names. */
-export const TYPES = Object.entries(DESTINATION_TYPES).map(
-	([type, { title }]) => [type, title] as const,
-);
+export const TYPES = Object.entries(known).map(([type, { title }]) => [type, title] as const);
 
-export const typeOf = (type: string) => DESTINATION_TYPES[type];
+export const typeOf = (type: string) => known[type];
 
 export const wordsOfType = (type: string) => typeOf(type)?.title ?? type;
 

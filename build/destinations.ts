@@ -1,4 +1,7 @@
-/** Collects the types of destinations and, from public/openapi.json, their settings for the console. */
+/**
+ * Builds packages/console/src/generated.ts: the types of destinations, with their settings as in
+ * public/openapi.json.
+ */
 import { readFileSync } from "node:fs";
 import * as z from "zod";
 import type {
@@ -6,6 +9,7 @@ import type {
 	Setting,
 } from "../packages/console/src/pages/batch_exports/destinations.ts";
 import { definitionOf, TYPES } from "../src/exports/destinations/index.ts";
+import { write } from "./files.ts";
 
 const Value = z.object({
 	type: z.union([z.string(), z.array(z.string())]).optional(),
@@ -133,3 +137,9 @@ export function destinationTypes(): Record<string, DestinationType> {
 	types.sort((a, b) => rankOf(a) - rankOf(b) || (a.title < b.title ? -1 : 1));
 	return Object.fromEntries(types.map(({ type, ...facts }) => [type, facts]));
 }
+
+if (import.meta.main)
+	write(
+		"packages/console/src/generated.ts",
+		`export const DESTINATION_TYPES = ${JSON.stringify(destinationTypes())} as const;\n`,
+	);

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { destinationTypes } from "../../build/destination_settings.ts";
+import { destinationTypes } from "../../build/destinations.ts";
 import { DESTINATIONS, secretsOf, TYPES } from "../../src/exports/destinations/index.ts";
 
 const types = destinationTypes();
