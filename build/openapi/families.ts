@@ -1,7 +1,5 @@
 /** The texts of all families, by mount path. */
 
-import "../../src/activity/audit_streams/openapi.ts";
-import "../../src/exports/batch_exports/openapi.ts";
 import type { OpenApi, Tag } from "../../src/http/openapi.ts";
 import trustedIssuers from "../../src/oauth/issuers/openapi.ts";
 import type { Listed, RoutesOf } from "./app_type.ts";

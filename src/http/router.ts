@@ -4,6 +4,7 @@ import type { BlankInput, HandlerResponse, Input } from "hono/types";
 import type { JSONParsed } from "hono/utils/types";
 import * as z from "zod";
 import type { App } from "../env.ts";
+import { lazy } from "../lib/lazy.ts";
 import type { Envelope, FeedPage } from "./page.ts";
 
 /** A group of operations in the OpenAPI document: what a router serves. */
@@ -73,17 +74,20 @@ export type Operation = Partial<Text> & {
 	download?: true;
 };
 
-const documentation = new WeakMap<z.core.$ZodType, z.ZodType>();
+const documentation = new WeakMap<z.core.$ZodType, () => z.ZodType>();
 
-/** Returns `shape`, which the OpenAPI document shows as `as`. */
-export function documentAs<T extends z.ZodType>(shape: T, as: z.ZodType) {
-	documentation.set(shape, as);
+/**
+ * Returns `shape`, which the OpenAPI document shows as `as`. A function is only called for the
+ * document, so that the worker doesn't create the schema.
+ */
+export function documentAs<T extends z.ZodType>(shape: T, as: z.ZodType | (() => z.ZodType)) {
+	documentation.set(shape, typeof as === "function" ? lazy(as) : () => as);
 	return shape;
 }
 
 /** Returns the schema that documents `shape`, or what it was cloned from, if there is one. */
 export const documentedAs = (shape: z.core.$ZodType): z.ZodType | undefined =>
-	documentation.get(shape) ?? (shape._zod.parent && documentedAs(shape._zod.parent));
+	documentation.get(shape)?.() ?? (shape._zod.parent && documentedAs(shape._zod.parent));
 
 const operations = new WeakMap<object, Operation>();
 

@@ -1,6 +1,7 @@
 import * as z from "zod";
 import type { Destination } from "../../db/schema/batch_exports.ts";
 import { parseConfig } from "../../exports/destinations/config.ts";
+import { changedDestination, destinationOfNew } from "../../exports/destinations/document.ts";
 import { shown } from "../../exports/destinations/secrets.ts";
 import { invalid } from "../../http/errors.ts";
 import { boolean, choice, explain, name, notAChoice, timestamp } from "../../http/fields.ts";
@@ -68,7 +69,7 @@ export const toAuditStream = (row: z.infer<typeof AuditStream>): z.infer<typeof 
 });
 
 /** Fields that streams don't have: all files have the same format and all columns. */
-export const FIXED = [
+const FIXED = [
 	"file_format",
 	"compression",
 	"max_file_size_mb",
@@ -91,6 +92,16 @@ function checkConfig({ config = {} }: { config?: Destination["config"] | undefin
 		);
 }
 
+/** The settings are those of an export, without what streams don't have. */
+const request = () => ({
+	types: TYPES,
+	prefix: "AuditStream",
+	others: {
+		...Object.fromEntries(FIXED.map((name) => [name, null])),
+		prefix: z.string().max(512).describe("The prefix of the files' keys."),
+	},
+});
+
 const destination = z.object({
 	type: z.string().trim(),
 	config: z.record(z.string(), z.unknown()).optional(),
@@ -98,16 +109,23 @@ const destination = z.object({
 
 export const create = z.object({
 	name: name(400).describe(NAME_TEXT),
-	destination: destination
-		.check(
+	destination: documentAs(
+		destination.check(
 			checkedBy((value) => {
 				if (!isType(value.type))
 					throw invalid("destination__type", notAChoice(value.type), "invalid_choice", TYPES);
 				checkConfig(value);
 				parseConfig(value.type, value.config ?? {});
 			}),
-		)
-		.describe("The bucket."),
+		),
+		() =>
+			destinationOfNew({
+				...request(),
+				id: "AuditStreamDestination",
+				type: "The kind of bucket.",
+				config: "Its settings: those of an export, except the ones for the content of files.",
+			}),
+	).describe("The bucket."),
 	enabled: boolean().optional().describe(`${ENABLED_TEXT} True by default.`),
 	from: explain(
 		choice(["start", "now"]).optional(),
@@ -120,7 +138,14 @@ export const create = z.object({
 export const update = z
 	.object({
 		name: name(400).describe(NAME_TEXT),
-		destination: destination.partial().check(checkedBy(checkConfig)).describe("The bucket."),
+		destination: documentAs(destination.partial().check(checkedBy(checkConfig)), () =>
+			changedDestination({
+				...request(),
+				id: "AuditStreamDestinationUpdate",
+				type: "The kind of bucket, which can't be changed.",
+				config: "The settings to change. Null removes one.",
+			}),
+		).describe("The bucket."),
 		enabled: boolean().describe(ENABLED_TEXT),
 	})
 	.partial();

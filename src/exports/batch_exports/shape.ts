@@ -22,6 +22,7 @@ import {
 import { documentAs } from "../../http/router.ts";
 import { checkedBy } from "../../http/valid.ts";
 import { parseConfig } from "../destinations/config.ts";
+import { changedDestination, destinationOfNew } from "../destinations/document.ts";
 import { TYPES } from "../destinations/index.ts";
 import { shown } from "../destinations/secrets.ts";
 import { parse } from "../query/query.ts";
@@ -198,14 +199,34 @@ const fields = z.object({
 });
 
 export const create = fields.extend({
-	destination: fields.shape.destination
-		.check(checkedBy(({ type, config }) => parseConfig(type, config ?? {})))
-		.describe("Where the rows go."),
+	destination: documentAs(
+		fields.shape.destination.check(
+			checkedBy(({ type, config }) => parseConfig(type, config ?? {})),
+		),
+		() =>
+			destinationOfNew({
+				types: TYPES,
+				prefix: "",
+				id: "BatchExportDestination",
+				type: "The kind of destination.",
+				config: "The destination's settings.",
+			}),
+	).describe("Where the rows go."),
 });
 
 /** The config is checked after it is merged with the stored one. */
 export const update = fields
-	.extend({ destination: fields.shape.destination.partial().describe("Where the rows go.") })
+	.extend({
+		destination: documentAs(fields.shape.destination.partial(), () =>
+			changedDestination({
+				types: TYPES,
+				prefix: "",
+				id: "BatchExportDestinationUpdate",
+				type: "The kind of destination, which can't be changed.",
+				config: "The settings to change. Null removes one.",
+			}),
+		).describe("Where the rows go."),
+	})
 	.partial();
 
 export const test = create.pick({ destination: true, model: true, xql_query: true });

@@ -1,9 +1,9 @@
-/** The configs of destinations in the OpenAPI document. */
+/** Requests with a destination, in the OpenAPI document. The routes accept any type and config. */
 import * as z from "zod";
-import { DESTINATIONS, secretsOf, TYPES, type Type } from "./index.ts";
+import { DESTINATIONS, secretsOf, type Type } from "./index.ts";
 
 /** Returns the settings of a type. The description of a secret says that it is one. */
-export function settingsOf(type: Type): [name: string, setting: z.ZodType][] {
+function settingsOf(type: Type): [name: string, setting: z.ZodType][] {
 	const { shape }: z.ZodObject = DESTINATIONS[type].config;
 	const secret = secretsOf(type);
 	return Object.entries<z.ZodType>(shape).map(([name, setting]) => [
@@ -15,40 +15,65 @@ export function settingsOf(type: Type): [name: string, setting: z.ZodType][] {
 }
 
 /** Returns a setting as it is in a PATCH, where null removes it. */
-export function changing(setting: z.ZodType) {
+function changing(setting: z.ZodType) {
 	if (setting.safeParse(null).success) return setting.optional();
 	const { description = "" } = setting;
 	return setting.meta({ description: undefined }).nullable().describe(description).optional();
 }
 
-/** The config of each type of destination. Each has a name, which generators of clients need. */
-export const Destination = z
-	.union(
-		TYPES.map((type) => {
-			const config = z
-				.strictObject(Object.fromEntries(settingsOf(type)))
-				.meta({ id: `${type}DestinationConfig` });
-			return z
-				.object({
-					type: z.literal(type),
-					config: config.safeParse({}).success ? config.optional() : config,
-				})
-				.meta({ id: `${type}Destination` });
-		}),
-	)
-	.meta({ id: "BatchExportDestination" });
+type Request = {
+	types: readonly Type[];
+	/** What the ids of the types' schemas begin with. Generators of clients need these. */
+	prefix: string;
+	/** The id of the union of all types. */
+	id: string;
+	/** The descriptions of the fields. */
+	type: string;
+	config: string;
+	/** Settings that differ from those of exports; null for those that don't exist. */
+	others?: Record<string, z.ZodType | null>;
+};
 
-/** A destination in a PATCH. */
-export const DestinationUpdate = z
-	.union(
-		TYPES.map((type) => {
-			const keys = settingsOf(type).map(([key, setting]) => [key, changing(setting)]);
-			const config = z
-				.strictObject(Object.fromEntries(keys))
-				.meta({ id: `${type}DestinationConfigUpdate` });
-			return z
-				.object({ type: z.literal(type).optional(), config: config.optional() })
-				.meta({ id: `${type}DestinationUpdate` });
-		}),
-	)
-	.meta({ id: "BatchExportDestinationUpdate" });
+const fieldsOf = (type: Type, { others = {} }: Request) =>
+	settingsOf(type).flatMap(([name, setting]) => {
+		const field = others[name] === undefined ? setting : others[name];
+		return field === null ? [] : [[name, field] as const];
+	});
+
+/** The destination of a new object, for `documentAs`. */
+export const destinationOfNew = (request: Request) =>
+	z
+		.union(
+			request.types.map((type) => {
+				const id = `${request.prefix}${type}Destination`;
+				const config = z
+					.strictObject(Object.fromEntries(fieldsOf(type, request)))
+					.meta({ id: `${id}Config` });
+				const isOptional = config.safeParse({}).success;
+				return z
+					.object({
+						type: z.literal(type).describe(request.type),
+						config: (isOptional ? config.optional() : config).describe(request.config),
+					})
+					.meta({ id });
+			}),
+		)
+		.meta({ id: request.id });
+
+/** A destination in a PATCH, for `documentAs`. */
+export const changedDestination = (request: Request) =>
+	z
+		.union(
+			request.types.map((type) => {
+				const id = `${request.prefix}${type}Destination`;
+				const fields = fieldsOf(type, request).map(([name, field]) => [name, changing(field)]);
+				const config = z.strictObject(Object.fromEntries(fields)).meta({ id: `${id}ConfigUpdate` });
+				return z
+					.object({
+						type: z.literal(type).optional().describe(request.type),
+						config: config.optional().describe(request.config),
+					})
+					.meta({ id: `${id}Update` });
+			}),
+		)
+		.meta({ id: request.id });
