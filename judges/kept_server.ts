@@ -22,21 +22,20 @@ export function prepareState(work: string) {
 	return state;
 }
 
+type Start = { email?: string; organization?: string; variables?: Record<string, string> };
+
 /**
  * Starts a server with a new state, which ends with this process.
  * @param name of the command
  * @returns its URL, its owner, and the folder of the command
  */
-export async function serveNew(
-	name: string,
-	{ organization, variables }: { organization?: string; variables?: Record<string, string> } = {},
-) {
+export async function serveNew(name: string, { variables, ...owned }: Start = {}) {
 	const work = resolve(import.meta.dirname, "../.wrangler", name);
 	const state = prepareState(work);
 	console.log("Starting the server…");
 	// The server needs the compiler of plugins, the documentation and the console.
 	buildAssets();
-	const owner = bootstrap(state, organization ? { organization } : {});
+	const owner = bootstrap(state, owned);
 	const { url } = await serve({
 		...{ name: `tenantry-${name}`, port: await freePort(), folder: work, state },
 		...(variables && { variables }),

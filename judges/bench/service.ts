@@ -1,13 +1,12 @@
 /** Runs a local server with events in D1, to measure exports. */
-import { spawn } from "node:child_process";
 import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { DatabaseSync } from "node:sqlite";
 import { setTimeout as sleep } from "node:timers/promises";
 import * as z from "zod";
-import { environment, signalGroup } from "../../build/run.ts";
+import { environment } from "../../build/run.ts";
 import { endId, firstId } from "../../src/db/arrival_id.ts";
-import { bootstrap } from "../../test/support/serve.ts";
+import { bootstrap, serve } from "../../test/support/serve.ts";
 import { freePort } from "../../test/support/server.ts";
 import { logCollections } from "./memory.ts";
 import { cpuOf } from "./processes.ts";
@@ -83,8 +82,6 @@ function fill(database: DatabaseSync, i: number, rows: number): Window {
 export async function startService(rows: number, largeRows: number) {
 	const state = mkdtempSync(`${tmpdir()}/tenantry-bench-`);
 	process.on("exit", () => rmSync(state, { recursive: true, force: true }));
-	for (const name of ["SIGINT", "SIGTERM"] as const) process.once(name, () => process.exit(1));
-
 	const { key } = bootstrap(state);
 	const folder = `${state}/v3/d1/miniflare-D1DatabaseObject`;
 	const file = readdirSync(folder).find((name) => /^\w{64}\.sqlite$/.test(name));
@@ -95,31 +92,19 @@ export async function startService(rows: number, largeRows: number) {
 	sqlite.close();
 
 	const { log: collections, variables } = logCollections(state);
-	const [port, inspector] = [await freePort(), await freePort()];
-	const server = spawn(
-		"wrangler",
-		[
-			"dev",
-			// As in a deployment: the script also takes memory.
-			"--minify",
-			...["--port", String(port), "--inspector-port", String(inspector)],
-			...["--persist-to", state, "--log-level", "error"],
-			...["--var", `SECRETS_KEY:${Buffer.alloc(32).toString("base64")}`],
-			...["--var", "ALLOW_PRIVATE_DESTINATIONS:true"],
-			"--show-interactive-dev-session=false",
-		],
-		{
-			// By default, wrangler records traces of all requests. This costs more than some of the
-			// measured operations.
-			env: { ...environment, ...variables, X_LOCAL_OBSERVABILITY: "false" },
-			stdio: ["ignore", "ignore", "inherit"],
-			detached: true,
-		},
-	);
-	process.on("exit", () => signalGroup(server, "SIGKILL"));
+	// By default, wrangler records traces of all requests. This costs more than some of the measured
+	// operations.
+	Object.assign(environment, variables, { X_LOCAL_OBSERVABILITY: "false" });
+	const inspector = await freePort();
+	const server = await serve({
+		...{ name: "tenantry-bench", port: await freePort(), folder: state, state },
+		variables: { ALLOW_PRIVATE_DESTINATIONS: "true" },
+		// Minified as in a deployment: the script also takes memory.
+		more: ["--minify", "--inspector-port", String(inspector)],
+	});
 
 	async function request(method: string, path: string, body?: unknown) {
-		const response = await fetch(`http://127.0.0.1:${port}/api/projects/1/batch_exports${path}`, {
+		const response = await fetch(`${server.url}/api/projects/1/batch_exports${path}`, {
 			method,
 			headers: {
 				authorization: `Bearer ${key}`,
@@ -156,11 +141,5 @@ export async function startService(rows: number, largeRows: number) {
 		}
 	}
 
-	const isUp = () =>
-		request("GET", "/").then(
-			() => true,
-			() => false,
-		);
-	while (!(await isUp())) await sleep(POLL_MS);
 	return { state, database, small, large, inspector, collections, cpu, runExport };
 }

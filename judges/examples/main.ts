@@ -3,14 +3,13 @@
  * requests and responses to build/openapi/examples.json. The OpenAPI document takes its examples
  * from there. Run it after changing requests or responses.
  */
-import { mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import dns from "dns-packet";
-import { buildAssets } from "../../build/assets.ts";
 import { conflict, throttled } from "../../src/http/errors.ts";
 import { HOUR_MS, MINUTE_MS } from "../../src/lib/time.ts";
-import { freePort } from "../../test/support/peers.ts";
-import { bootstrap, serve } from "../../test/support/serve.ts";
+import { listen } from "../../test/support/peers.ts";
+import { serveNew } from "../kept_server.ts";
 import { appDocument, apps, devices } from "./apps.ts";
 import { auditStreams } from "./audit_streams.ts";
 import { events, exports } from "./exports.ts";
@@ -23,8 +22,6 @@ import { webhooks } from "./webhooks.ts";
 
 const APP_URL = "https://tenantry.example.com";
 
-const work = `${import.meta.dirname}/../../.wrangler/examples`;
-const state = `${work}/state`;
 const file = `${import.meta.dirname}/../../build/openapi/examples.json`;
 
 // The examples take place within one hour.
@@ -65,20 +62,13 @@ const peer = createServer(async (request, response) => {
 		}),
 	);
 });
-const peerPort = await freePort();
-peer.listen(peerPort);
+const peerPort = await listen(peer);
 const peerUrl = `http://127.0.0.1:${peerPort}`;
 const appUrl = `http://localhost:${peerPort}/app`;
 
-buildAssets();
-rmSync(work, { recursive: true, force: true });
-mkdirSync(state, { recursive: true });
-const owner = bootstrap(state, { email: "admin@example.com", organization: "Acme" });
-const server = await serve({
-	name: "tenantry-examples",
-	port: await freePort(),
-	folder: work,
-	state,
+const { url, owner, work } = await serveNew("examples", {
+	email: "admin@example.com",
+	organization: "Acme",
 	variables: {
 		DOH_URL: peerUrl,
 		ALLOW_PRIVATE_DESTINATIONS: "true",
@@ -89,7 +79,7 @@ const server = await serve({
 });
 
 const { key, organization, project } = owner;
-const record = recorder(server.url, key, { organization_id: organization, project_id: project });
+const record = recorder(url, key, { organization_id: organization, project_id: project });
 await people.service(record);
 await people.users(record, project);
 await people.organizations(record, project);
@@ -102,12 +92,12 @@ await people.projects(record, "Organization", project);
 const atProvider = await people.domains(
 	record,
 	(domain, challenge) => texts.set(`_tenantry-challenge.${domain}`, challenge),
-	server.url,
+	url,
 );
 await people.keys(record);
 await people.serviceAccounts(record);
 await people.oauthClients(record);
-await apps(record, server.url, appUrl);
+await apps(record, url, appUrl);
 await events(record);
 await auditStreams(record);
 await webhooks(record, `${peerUrl}/webhook`);
@@ -122,7 +112,7 @@ const secrets = [
 	...(await signIn(record, "analyst@example.com", work)),
 ];
 await record.record("removeMember", { parameters: { user__uuid: uuid } });
-const codes = await devices(record, server.url);
+const codes = await devices(record, url);
 
 const normalize = normalizer({
 	steps: record.steps,
@@ -131,7 +121,7 @@ const normalize = normalizer({
 		...secrets,
 		...atProvider,
 		...codes,
-		[server.url, APP_URL],
+		[url, APP_URL],
 		[`${peerUrl}/slow`, "https://receiver.example.com/events"],
 		[`${peerUrl}/webhook`, "https://receiver.example.com/webhook"],
 		[appUrl, "https://notes.example.com/app"],
@@ -145,6 +135,4 @@ const errors = { 409: conflict().body, 429: throttled(60).body };
 const operations = normalize(record.examples);
 writeFileSync(file, `${JSON.stringify({ errors, operations }, null, 2)}\n`);
 console.log(`Recorded ${Object.keys(record.examples).length} operations.`);
-peer.closeAllConnections();
-await server.kill();
 process.exit();

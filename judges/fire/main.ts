@@ -5,10 +5,7 @@
  * clients post, `--kills N` how often the server is killed, and `--seed N` selects other random
  * choices. The command fails on any difference. It needs PostgreSQL (Debian: `postgresql`).
  */
-import { rmSync } from "node:fs";
-import { resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { parseArgs } from "node:util";
 import * as z from "zod";
 import { fail } from "../../build/run.ts";
 import { MINUTE_MS } from "../../src/lib/time.ts";
@@ -21,6 +18,7 @@ import { bootstrap } from "../../test/support/serve.ts";
 import { keepServer, prepareState } from "../kept_server.ts";
 import { changeExport } from "./changes.ts";
 import { postEvents } from "./clients.ts";
+import { folderOf, readOptions } from "./fire.ts";
 import { isFaultless, judge } from "./judge.ts";
 import { createTable, outputs, saveBucket, savePostgres } from "./outputs.ts";
 import { startReceiver } from "./receiver.ts";
@@ -30,23 +28,15 @@ import { exportsOf, INTERVAL_MS, judgeRuns, windowEnd } from "./runs.ts";
 const RUNS_FROM_MS = 30_000;
 const RUNS_UNTIL_MS = 2 * MINUTE_MS;
 
-const work = resolve(import.meta.dirname, "../../.wrangler/fire");
+const work = folderOf("fire");
 
-const { values } = parseArgs({
-	options: {
-		minutes: { type: "string", default: "10" },
-		kills: { type: "string", default: "10" },
-		seed: { type: "string", default: "1" },
-	},
-});
-const Options = z.object({
-	minutes: z.coerce.number().positive(),
-	kills: z.coerce.number().int().min(0),
-	seed: z.coerce.number().int(),
-});
-const parsed = Options.safeParse(values);
-if (!parsed.success) fail(z.prettifyError(parsed.error));
-const { minutes, kills, seed } = parsed.data;
+const { minutes, kills, seed } = readOptions(
+	z.object({
+		minutes: z.coerce.number().positive().default(10),
+		kills: z.coerce.number().int().min(0).default(10),
+		seed: z.coerce.number().int().default(1),
+	}),
+);
 
 const until = (moment: number) => sleep(Math.max(0, moment - Date.now()));
 
@@ -73,10 +63,6 @@ async function startPeers(random: Random) {
 	const receiver = await startReceiver(`${work}/outputs/http`, random);
 	return { s3, postgres, receiver };
 }
-
-process.on("exit", (code) => {
-	if (code !== 0) console.error(`The files of this run are in ${work}.`);
-});
 
 const state = prepareState(work);
 const random = seeded(seed);
@@ -169,5 +155,4 @@ console.log(
 		...faults,
 	].join("\n"),
 );
-if (faults.length === 0) rmSync(work, { recursive: true, force: true });
 process.exit(faults.length === 0 ? 0 : 1);

@@ -1,8 +1,8 @@
 /** The exports of the fire test, and their runs. */
 import { setTimeout as sleep } from "node:timers/promises";
 import * as z from "zod";
-import { HANG_MS } from "../../test/support/hang.ts";
 import type { Owner } from "../../test/support/serve.ts";
+import { asking } from "./fire.ts";
 import type { Output } from "./outputs.ts";
 
 const INTERVAL = "every 5 minutes";
@@ -11,7 +11,6 @@ export const INTERVAL_MS = 5 * 60_000;
 /** A timeout that is only reached if the server or a run hangs. */
 const RUNS_TIMEOUT_MS = 60 * 60_000;
 
-const RETRY_MS = 500;
 const POLL_MS = 2_000;
 
 /** The end of the window that contains a time. */
@@ -36,70 +35,40 @@ const Range = z.object({ by: z.string(), start_at: z.string(), end_at: z.string(
 
 type Run = z.infer<typeof Run>;
 
-/**
- * Responses after which a request is repeated: the server is down, the first request is in
- * progress, or backfills are running.
- */
-const isTemporary = (status: number) => status >= 500 || status === 409 || status === 429;
-
 /** The exports of a project. Requests are repeated while the server is down. */
 export function exportsOf(url: string, { key, project }: Owner) {
-	async function ask(path: string, method = "GET", body?: object): Promise<unknown> {
-		const deadline = Date.now() + RUNS_TIMEOUT_MS;
-		const headers = {
-			authorization: `Bearer ${key}`,
-			"content-type": "application/json",
-			...(method === "POST" && { "idempotency-key": crypto.randomUUID() }),
-		};
-		for (;;) {
-			const response = await fetch(`${url}/api/projects/${project}/batch_exports${path}`, {
-				method,
-				headers,
-				...(body && { body: JSON.stringify(body) }),
-				signal: AbortSignal.timeout(HANG_MS),
-			})
-				.then(async (response) => ({
-					status: response.status,
-					text: await response.text(),
-				}))
-				.catch((error: unknown) => ({ status: 599, text: String(error) }));
-			if (response.status < 300) return JSON.parse(response.text);
-			if (!isTemporary(response.status) || Date.now() > deadline)
-				throw new Error(`${method} ${path}: ${response.text}`);
-			await sleep(RETRY_MS);
-		}
-	}
-
-	const runs = async (id: string) => Runs.parse(await ask(`/${id}/runs/?limit=1000`)).results;
+	const ask = asking(`${url}/api/projects/${project}/batch_exports`, key);
+	const runs = async (id: string) =>
+		Runs.parse(await ask("GET", `/${id}/runs/?limit=1000`)).results;
 
 	async function isBackfilling(id: string) {
-		const { results } = Backfills.parse(await ask(`/${id}/backfills/?status=Running`));
+		const { results } = Backfills.parse(await ask("GET", `/${id}/backfills/?status=Running`));
 		return results.length > 0;
 	}
 
 	return {
 		async create({ name, destination }: Output) {
 			const body = { name, interval: INTERVAL, destination };
-			return Export.parse(await ask("/", "POST", body)).id;
+			return Export.parse(await ask("POST", "/", body)).id;
 		},
 
 		runs,
 
-		pause: (id: string) => ask(`/${id}/pause/`, "POST"),
+		pause: (id: string) => ask("POST", `/${id}/pause/`),
 
-		unpause: (id: string, backfill: boolean) => ask(`/${id}/unpause/`, "POST", { backfill }),
+		unpause: (id: string, backfill: boolean) => ask("POST", `/${id}/unpause/`, { backfill }),
 
-		setInterval: (id: string, interval = INTERVAL) => ask(`/${id}/`, "PATCH", { interval }),
+		setInterval: (id: string, interval = INTERVAL) => ask("PATCH", `/${id}/`, { interval }),
 
 		repeat: (id: string, run: string) =>
-			ask(`/${id}/runs/${run}/retry/`, "POST", { from: "start" }),
+			ask("POST", `/${id}/runs/${run}/retry/`, { from: "start" }),
 
 		/** Exports what the log says isn't exported, as it says. Returns the number of these ranges. */
 		async followAdvice(id: string) {
-			const { results } = Log.parse(await ask(`/${id}/logs/?search=by arrival:&limit=1000`));
+			const { results } = Log.parse(await ask("GET", `/${id}/logs/?search=by arrival:&limit=1000`));
 			for (const { message } of results) {
 				const [range = ""] = /\{.+\}/.exec(message) ?? [];
-				await ask(`/${id}/backfill/`, "POST", Range.parse(JSON.parse(range)));
+				await ask("POST", `/${id}/backfill/`, Range.parse(JSON.parse(range)));
 				while (await isBackfilling(id)) await sleep(POLL_MS);
 			}
 			return results.length;

@@ -6,23 +6,20 @@
  * selects other random choices, and `--port N` sets the server's port. The command fails on any
  * difference.
  */
-import { globSync, rmSync } from "node:fs";
-import { resolve } from "node:path";
+import { globSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { setTimeout as sleep } from "node:timers/promises";
-import { parseArgs } from "node:util";
 import * as z from "zod";
 import { fail } from "../../build/run.ts";
-import { HANG_MS } from "../../test/support/hang.ts";
 import { freePort } from "../../test/support/peers.ts";
 import { pythonWith, STANDARD_WEBHOOKS } from "../../test/support/python.ts";
 import { seeded } from "../../test/support/random.ts";
 import { bootstrap } from "../../test/support/serve.ts";
 import { keepServer, prepareState } from "../kept_server.ts";
 import { judgeEndpoint, startEndpoints } from "./endpoints.ts";
+import { asking, folderOf, readOptions } from "./fire.ts";
 
 const CLIENTS = 6;
-const RETRY_MS = 500;
 const POLL_MS = 3000;
 
 /**
@@ -34,30 +31,23 @@ const FAILURES = 8;
 /** A timeout that is reached only if something hangs. */
 const DELIVERED_TIMEOUT_MS = 60 * 60_000;
 
-const { values } = parseArgs({
-	options: {
-		events: { type: "string", default: "10000" },
-		endpoints: { type: "string", default: "20" },
-		kills: { type: "string", default: "6" },
-		seed: { type: "string", default: "1" },
-		port: { type: "string" },
-	},
-});
-const Options = z.object({
-	events: z.coerce.number().int().positive(),
-	endpoints: z.coerce.number().int().min(1).max(20),
-	kills: z.coerce.number().int().min(0),
-	seed: z.coerce.number().int(),
-	port: z.coerce.number().int().optional(),
-});
-const parsed = Options.safeParse(values);
-if (!parsed.success) fail(z.prettifyError(parsed.error));
-const { events, endpoints: count, kills, seed, port } = parsed.data;
+const {
+	events,
+	endpoints: count,
+	kills,
+	seed,
+	port,
+} = readOptions(
+	z.object({
+		events: z.coerce.number().int().positive().default(10_000),
+		endpoints: z.coerce.number().int().min(1).max(20).default(20),
+		kills: z.coerce.number().int().min(0).default(6),
+		seed: z.coerce.number().int().default(1),
+		port: z.coerce.number().int().optional(),
+	}),
+);
 
-const work = resolve(import.meta.dirname, `../../.wrangler/fire-webhooks-${process.pid}`);
-process.on("exit", (code) => {
-	if (code !== 0) console.error(`The files of this run are in ${work}.`);
-});
+const work = folderOf(`fire-webhooks-${process.pid}`);
 
 const Webhook = z.object({
 	id: z.string(),
@@ -85,24 +75,7 @@ const server = await keepServer({
 	work,
 	state,
 });
-const base = `${server.url}/api/organizations/@current`;
-
-/** Sends a request, and repeats it while the server is down or responds with 5xx or 409. */
-async function ask(method: string, path: string, body?: object): Promise<unknown> {
-	for (;;) {
-		const answer = await fetch(base + path, {
-			method,
-			headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
-			...(body && { body: JSON.stringify(body) }),
-			signal: AbortSignal.timeout(HANG_MS),
-		})
-			.then(async (answer) => ({ status: answer.status, text: await answer.text() }))
-			.catch((error: unknown) => ({ status: 599, text: String(error) }));
-		if (answer.status < 300) return JSON.parse(answer.text);
-		if (answer.status < 500 && answer.status !== 409) fail(`${method} ${path}: ${answer.text}`);
-		await sleep(RETRY_MS);
-	}
-}
+const ask = asking(`${server.url}/api/organizations/@current`, key);
 
 for (const [i, endpoint] of endpoints.entries()) {
 	const made = Webhook.parse(await ask("POST", "/webhooks", { url: `${receiver.url}/${i}` }));
@@ -195,5 +168,4 @@ console.log(
 		...faults,
 	].join("\n"),
 );
-if (faults.length === 0) rmSync(work, { recursive: true, force: true });
 process.exit(faults.length === 0 ? 0 : 1);

@@ -5,35 +5,19 @@
  * are passed to Schemathesis. It needs Python 3.10 or newer and, for the first run, a Python
  * package index. The command fails on any failure that judges/fuzz/expected.toml doesn't list.
  */
-import { spawn, spawnSync } from "node:child_process";
+import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { environment, fail, run } from "../../build/run.ts";
+import { writeFileSync } from "node:fs";
+import { environment } from "../../build/run.ts";
+import { pythonWith } from "../../test/support/python.ts";
 import { serveNew } from "../kept_server.ts";
 import { judged } from "./document.ts";
 import { populate } from "./world.ts";
 
-const root = `${import.meta.dirname}/../..`;
-const settings = `${root}/judges/fuzz`;
-const venv = `${root}/node_modules/.cache/schemathesis`;
+const settings = import.meta.dirname;
 
-/** Installs the versions in judges/fuzz/requirements.txt, unless they are installed. */
-function install() {
-	const requirements = readFileSync(`${settings}/requirements.txt`, "utf8");
-	const mark = `${venv}/requirements.txt`;
-	if (existsSync(mark) && readFileSync(mark, "utf8") === requirements) return;
-	if (spawnSync("python3", ["--version"]).status !== 0)
-		fail("npm run fuzz needs Python 3.10 or newer as `python3`.");
-	console.log("Installing Schemathesis…");
-	rmSync(venv, { recursive: true, force: true });
-	run("python3", "-m", "venv", venv);
-	run(
-		`${venv}/bin/python`,
-		...["-m", "pip", "install", "--quiet", "--disable-pip-version-check"],
-		...["--requirement", `${settings}/requirements.txt`],
-	);
-	writeFileSync(mark, requirements);
-}
+/** The packages that it needs are in constraints.txt. */
+const SCHEMATHESIS = "schemathesis==4.32.5";
 
 /**
  * Returns the options for Schemathesis: those of the command line, and defaults for missing ones.
@@ -52,15 +36,17 @@ function options(words: string[]) {
 	return [...missing.flat(), ...given];
 }
 
-install();
+console.log("Installing Schemathesis, unless it is installed…");
+const python = await pythonWith([SCHEMATHESIS], ["--constraint", `${settings}/constraints.txt`]);
 const { url, owner, work } = await serveNew("fuzz");
 console.log("Creating objects…");
 const document: unknown = await (await fetch(`${url}/openapi.json`)).json();
 const world = await populate(url, document, owner);
 writeFileSync(`${work}/openapi.json`, JSON.stringify(judged(document, world), null, 2));
 const judge = spawn(
-	`${venv}/bin/schemathesis`,
+	python,
 	[
+		...["-c", "from schemathesis.cli import schemathesis; schemathesis()"],
 		...["--config-file", `${settings}/schemathesis.toml`],
 		...["run", `${work}/openapi.json`, "--url", url],
 		...options(process.argv.slice(2)),

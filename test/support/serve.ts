@@ -72,6 +72,8 @@ type Options = {
 	/** The folder of the server's state. */
 	state: string;
 	variables?: Record<string, string>;
+	/** Additional options of `wrangler dev`. */
+	more?: string[];
 	/** The file to which the output is appended. By default, only errors are shown. */
 	log?: string;
 };
@@ -81,7 +83,7 @@ type Options = {
  * disabled.
  */
 export async function serve(options: Options) {
-	const { name, port, folder, state, log } = options;
+	const { name, port, folder, state, more = [], log } = options;
 	const nowhere = "http://127.0.0.1:1";
 	const variables = {
 		SECRETS_KEY: Buffer.alloc(32, 1).toString("base64"),
@@ -101,6 +103,7 @@ export async function serve(options: Options) {
 			...["--port", String(port)],
 			...["--persist-to", state, "--log-level", "error"],
 			"--show-interactive-dev-session=false",
+			...more,
 			...Object.entries(variables).flatMap(([name, value]) => ["--var", `${name}:${value}`]),
 		],
 		{
@@ -128,6 +131,7 @@ export async function serve(options: Options) {
 	}
 	return {
 		url,
+		pid: server.pid,
 		ended,
 		kill() {
 			signalGroup(server, "SIGKILL");
