@@ -50,6 +50,18 @@ export const rowId = (text: string) => (/^\d{1,15}$/.test(text) ? Number(text) :
 export const inList = (column: Column, list: unknown[] | SQL) =>
 	sql`${column} in (select value from json_each(${is(list, SQL) ? list : JSON.stringify(list.map((value) => column.mapToDriverValue(value)))}))`;
 
+type Columns<T extends SQLiteTable> = T["_"]["columns"];
+
+/** Returns the columns of a table that have the name of one of the fields. */
+export function columnsIn<T extends SQLiteTable, Fields extends object>(
+	table: T,
+	fields: Fields,
+): Pick<Columns<T>, keyof Columns<T> & keyof Fields>;
+export function columnsIn(table: SQLiteTable, fields: object) {
+	const columns = Object.entries(getTableColumns(table));
+	return Object.fromEntries(columns.filter(([name]) => name in fields));
+}
+
 type Row<T extends SQLiteTable> = {
 	[K in keyof T["$inferInsert"]]: T["$inferInsert"][K] | SQL;
 };

@@ -1,4 +1,5 @@
 import { type Column, type SQL, sql } from "drizzle-orm";
+import { cipherOf, MASK } from "../../keys/secrets.ts";
 
 /** The ways to sign in through a provider: the domain's own, and those of the deployment. */
 export const METHODS = ["saml", "oidc", "google-oauth2", "github", "gitlab"] as const;
@@ -63,3 +64,22 @@ export const methodOf = (connection: string) => connection.split(":")[0] ?? conn
 
 /** Returns the name of the provider in `sso_enforcement`, or of a connection. */
 export const providerOf = (sso: string) => LABELS[methodOf(sso)] ?? sso;
+
+const cipher = (env: Env, domain_id: string) => cipherOf(env, "domains", domain_id);
+
+/**
+ * Returns the client secret in a body.
+ * @returns undefined if the stored one stays, null if it is removed
+ */
+export const secretIn = (body: { oidc_client_secret?: string | null | undefined }) =>
+	[undefined, null, MASK].some((kept) => kept === body.oidc_client_secret)
+		? undefined
+		: body.oidc_client_secret || null;
+
+/** Encrypts the result of `secretIn`. Throws 400 if `SECRETS_KEY` isn't set. */
+export const seal = async (env: Env, domain_id: string, secret: string | null | undefined) =>
+	secret ? cipher(env, domain_id).seal("oidc_client_secret", secret) : secret;
+
+/** Decrypts the client secret of a domain. */
+export const unseal = (env: Env, domain_id: string, sealed: string) =>
+	cipher(env, domain_id).unseal("oidc_client_secret", sealed);

@@ -14,14 +14,13 @@ import { invalid } from "../../http/errors.ts";
 import { mapResults, type Page } from "../../http/page.ts";
 import { newToken } from "../../keys/keys.ts";
 import { now } from "../../lib/time.ts";
-import { lapsedClaim, release } from "./claims.ts";
+import { seal, secretIn } from "./connections.ts";
 import { checkIssuer } from "./issuer.ts";
+import { lapsedClaim, lookUpChallenge, release } from "./ownership.ts";
 import { nextRecheck } from "./recheck.ts";
 import { byId, isCurrent, type Row, select, toDomain } from "./rows.ts";
-import { withSaml } from "./saml_settings.ts";
-import { seal, secretIn } from "./secret.ts";
+import { withSaml } from "./settings.ts";
 import type { create, filters, Verified } from "./shape.ts";
-import { lookUpChallenge } from "./verify.ts";
 
 /** All domains of the organization. */
 const all = (tenant: TenantSql) => ({

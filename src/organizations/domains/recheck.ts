@@ -6,7 +6,7 @@ import { bySystem } from "../../db/record.ts";
 import { domains } from "../../db/schema/organizations.ts";
 import { logErrors } from "../../lib/background.ts";
 import { DAY_MS, HOUR_MS, iso } from "../../lib/time.ts";
-import { lookUpChallenge } from "./verify.ts";
+import { lookUpChallenge } from "./ownership.ts";
 
 /** How often the challenge of a verified domain is looked up. */
 const INTERVAL_MS = DAY_MS;

@@ -5,8 +5,8 @@ import { ADMIN } from "../../db/schema/levels.ts";
 import { page } from "../../http/page.ts";
 import { created, noContent, ok, paginated, router } from "../../http/router.ts";
 import * as domains from "./queries.ts";
+import * as settings from "./settings.ts";
 import { create, Domain, filters, update, Verified } from "./shape.ts";
-import * as settings from "./update.ts";
 
 const TAKEN =
 	"The domain already belongs to your organization, or to another one that has verified it or added it within the last three days.";

@@ -1,22 +1,15 @@
-import { and, eq, getTableColumns, sql } from "drizzle-orm";
+import { and, eq, sql } from "drizzle-orm";
 import type * as z from "zod";
 import type { TenantSql } from "../../access/query_scope.ts";
 import type { Tenant } from "../../access/tenant.ts";
 import { isUnchanged } from "../../db/changes.ts";
+import { columnsIn } from "../../db/client.ts";
 import { domains } from "../../db/schema/organizations.ts";
 import { MASK } from "../../keys/secrets.ts";
 import { hasOidc, hasSaml } from "./connections.ts";
-import type { Domain } from "./shape.ts";
+import { Domain } from "./shape.ts";
 
-const {
-	organization_id,
-	claimed_at,
-	recheck_at,
-	failed_rechecks,
-	missing_since,
-	break_glass,
-	...columns
-} = getTableColumns(domains);
+const { break_glass, ...columns } = columnsIn(domains, Domain.shape);
 
 /** SQL for the UUIDs of the users in `break_glass`, in their order. */
 const breakGlass = sql`(select json_group_array(uuid) from (
@@ -24,12 +17,7 @@ const breakGlass = sql`(select json_group_array(uuid) from (
 	order by u.uuid))`.mapWith((json): string[] => JSON.parse(json));
 
 export const select = ({ db }: TenantSql) =>
-	db
-		.select({
-			...columns,
-			break_glass: breakGlass.as("break_glass"),
-		})
-		.from(domains);
+	db.select({ ...columns, break_glass: breakGlass.as("break_glass") }).from(domains);
 
 export type Row = Awaited<ReturnType<typeof select>>[number];
 
@@ -46,4 +34,4 @@ export const isCurrent = ({ break_glass, ...row }: Row) =>
 	and(isUnchanged(domains, row), sql`${breakGlass} = ${JSON.stringify(break_glass)}`);
 
 export const byId = (tenant: Tenant, id: string) =>
-	and(eq(organization_id, tenant.organization), eq(columns.id, id.toLowerCase()));
+	and(eq(domains.organization_id, tenant.organization), eq(domains.id, id.toLowerCase()));

@@ -1,4 +1,4 @@
-import { and, eq, getTableColumns, type SQL, sql } from "drizzle-orm";
+import { and, eq, type SQL, sql } from "drizzle-orm";
 import { v7 } from "uuid";
 import type * as z from "zod";
 import { removeRow } from "../../access/objects.ts";
@@ -6,29 +6,23 @@ import { readPage } from "../../access/pages.ts";
 import type { Tenant } from "../../access/tenant.ts";
 import { retry } from "../../access/unit_of_work.ts";
 import { visibleOrganizations, visibleProject } from "../../access/visible.ts";
-import { assertExists, type Database } from "../../db/client.ts";
+import { assertExists, columnsIn, type Database } from "../../db/client.ts";
 import { OWNER } from "../../db/schema/levels.ts";
 import { organizationId, organizations, projects } from "../../db/schema/organizations.ts";
 import { members, users } from "../../db/schema/people.ts";
 import { throttledUntil } from "../../http/errors.ts";
 import type { Page } from "../../http/page.ts";
 import { DAY_MS, iso, now } from "../../lib/time.ts";
-import type { create, Organization, Team, update as Update } from "./shape.ts";
+import { type create, Organization, type Team, type update as Update } from "./shape.ts";
 import { candidates } from "./slug.ts";
 
-const {
-	id: _id,
-	uuid,
-	active_members,
-	invites: _invites,
-	...columns
-} = getTableColumns(organizations);
+const { id: _id, ...columns } = columnsIn(organizations, Organization.shape);
 
 /** Selects the caller's organizations, with the projects that the caller can see. */
 const select = (tenant: Tenant) =>
 	tenant.db
 		.select({
-			id: uuid,
+			id: organizations.uuid,
 			...columns,
 			organization_id: members.organization_id,
 			membership_level: members.level,
@@ -38,7 +32,7 @@ const select = (tenant: Tenant) =>
         from ${projects} where ${projects.organization_id} = ${organizations.id} and ${visibleProject(tenant)})`
 				.mapWith((json): Team[] => JSON.parse(json))
 				.as("teams"),
-			member_count: sql<string>`cast(${active_members} as text)`.as("member_count"),
+			member_count: sql<string>`cast(${organizations.active_members} as text)`.as("member_count"),
 		})
 		.from(organizations)
 		.innerJoin(

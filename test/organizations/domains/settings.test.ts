@@ -5,7 +5,7 @@ import { domains } from "../../../src/db/schema/organizations.ts";
 import { members, users } from "../../../src/db/schema/people.ts";
 import { personalApiKeys } from "../../../src/db/schema/personal_api_keys.ts";
 import { identities } from "../../../src/db/schema/sign_in.ts";
-import { unseal } from "../../../src/organizations/domains/secret.ts";
+import { unseal } from "../../../src/organizations/domains/connections.ts";
 import { certificateOf } from "../../sign_in/saml/support.ts";
 import { CERTIFICATE } from "../../support/certificate.ts";
 import {

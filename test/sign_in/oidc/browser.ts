@@ -1,7 +1,7 @@
 import { env } from "cloudflare:workers";
 import { v7 } from "uuid";
 import { expect } from "vitest";
-import { seal } from "../../../src/organizations/domains/secret.ts";
+import { seal } from "../../../src/organizations/domains/connections.ts";
 import type { Lie } from "../../support/liar.ts";
 import { call } from "../../support/world.ts";
 import { outcomeOf, type WithDomain, withDomain } from "./support.ts";

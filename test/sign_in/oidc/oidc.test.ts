@@ -2,7 +2,7 @@ import { env } from "cloudflare:workers";
 import { v7 } from "uuid";
 import { describe, expect, test } from "vitest";
 import { signInStates } from "../../../src/db/schema/sign_in.ts";
-import { seal } from "../../../src/organizations/domains/secret.ts";
+import { seal } from "../../../src/organizations/domains/connections.ts";
 import type { Lie, Said } from "../../support/liar.ts";
 import { withoutPatience } from "../../support/time.ts";
 import { db } from "../../support/world.ts";

@@ -10,14 +10,34 @@ import { identities } from "../../db/schema/sign_in.ts";
 import { doesNotExist, forbidden, invalid, orNotFound } from "../../http/errors.ts";
 import { newToken } from "../../keys/keys.ts";
 import { now } from "../../lib/time.ts";
-import { lapsedClaim, release } from "./claims.ts";
-import { connectionOf, isReplaced, whyIncomplete } from "./connections.ts";
+import { linkTo } from "../../outbound/mail.ts";
+import { connectionOf, isReplaced, seal, secretIn, whyIncomplete } from "./connections.ts";
 import { endSessions, isTested, selectBreakGlass } from "./enforcement.ts";
 import { checkIssuer } from "./issuer.ts";
+import { lapsedClaim, release } from "./ownership.ts";
 import { byId, isCurrent, type Row, select, toDomain } from "./rows.ts";
-import { withSaml } from "./saml_settings.ts";
-import { seal, secretIn } from "./secret.ts";
 import type { update as Update } from "./shape.ts";
+
+/** Fields with what the provider calls itself, which are easy to confuse with ours. */
+const THEIRS = ["saml_entity_id", "saml_acs_url"] as const;
+
+type Provider = { saml_metadata?: string | null | undefined } & {
+	[K in (typeof THEIRS)[number]]?: string | null | undefined;
+};
+
+/**
+ * Returns a body with the fields that the metadata in it has, instead of the metadata. Fields that
+ * the body has, too, stay.
+ * @throws 400 if the metadata can't be fetched or read, or if it is ours
+ */
+export async function withSaml<T extends Provider>(env: Env, { saml_metadata, ...body }: T) {
+	for (const attr of THEIRS)
+		if (env.APP_URL && body[attr]?.startsWith(linkTo(env.APP_URL, "/sso/saml/")))
+			throw invalid(attr, "This is a value of this service. Enter that of the provider.");
+	if (!saml_metadata) return body;
+	const { readMetadata } = await import("./metadata_reader.ts");
+	return { ...(await readMetadata(env, saml_metadata)), ...body };
+}
 
 type Given = z.infer<typeof Update>;
 
