@@ -23,13 +23,14 @@ const ALLOWED: Record<string, string> = {
 	"src/keys/usage.ts": LATER,
 	"src/db/cached_statements.ts": "Prepares statements for a batch.",
 	"src/db/bookmark.ts": "Opens the database for the guard.",
+	"src/db/client.ts": "Counts the statements of a scheduled run.",
 	"src/exports/engine/launch.ts": LATER,
 	"src/exports/ingestion/queries.ts": LATER,
 };
 
 /** Matches a use of the binding, or of the function that opens it for a request. */
 const USE =
-	/\benv\.DB\b|\{ DB\b|\bdrizzle\(|import \{[^}]*\bconnect\b[^}]*\} from "[./]*db\/session\.ts"/;
+	/\benv\.DB\b|\{ DB\b|\bdrizzle\(|import \{[^}]*\bconnect\b[^}]*\} from "[./]*db\/bookmark\.ts"/;
 
 /** Returns the files that the routes of families import, directly or not. */
 function reachable(imports: Map<string, string[]>) {
