@@ -5,15 +5,14 @@ import { countRequest } from "../http/rate_limit.ts";
 import { router } from "../http/router.ts";
 import { addressOf } from "../keys/addresses.ts";
 import { networkOf } from "../keys/ranges.ts";
-import { register } from "./clients/self_registered.ts";
+import { register } from "./apps/self_registered.ts";
 import { authorizeDevice, exchangeDeviceCode } from "./device/device.ts";
 import { exchange } from "./exchange/code.ts";
 import { refresh } from "./exchange/refresh.ts";
 import { introspect, revoke } from "./inspect.ts";
 import { asOauthErrors, OauthError } from "./protocol/errors.ts";
 import { type Form, readForm } from "./protocol/form.ts";
-import { TOKEN_EXCHANGE } from "./protocol/token_types.ts";
-import { DEVICE_GRANT } from "./protocol/tokens.ts";
+import { DEVICE_GRANT, TOKEN_EXCHANGE } from "./protocol/tokens.ts";
 
 const GRANT_TYPES = new Map<string, (c: Context<App>, form: Form) => Promise<object>>([
 	["authorization_code", exchange],

@@ -9,9 +9,9 @@ import { end, findByToken } from "./consents/grants.ts";
 import { endKey } from "./issuers/rows.ts";
 import { OauthError } from "./protocol/errors.ts";
 import type { Form } from "./protocol/form.ts";
-import { issuerOf, resourceOf } from "./protocol/issuer.ts";
+import { issuerOf, resourceOf } from "./protocol/service.ts";
 
-/* What apps can do with tokens that they have. */
+/* The endpoints with which apps revoke and inspect their tokens. */
 
 const INACTIVE = { active: false };
 

@@ -3,9 +3,8 @@ import { READ_SCOPES, scopes } from "../access/scopes.ts";
 import type { App } from "../env.ts";
 import { router } from "../http/router.ts";
 import type { Audience } from "../keys/audience.ts";
-import { issuerOf, resourceOf, type Service } from "./protocol/issuer.ts";
-import { TOKEN_EXCHANGE } from "./protocol/token_types.ts";
-import { DEVICE_GRANT } from "./protocol/tokens.ts";
+import { issuerOf, resourceOf, type Service } from "./protocol/service.ts";
+import { DEVICE_GRANT, TOKEN_EXCHANGE } from "./protocol/tokens.ts";
 
 const serviceOf = ({ env, req }: Context<App>): Service => ({ env, url: req.url });
 

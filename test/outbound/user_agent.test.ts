@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import about from "../../package.json" with { type: "json" };
 import { sourceOf } from "../../src/exports/engine/sources/index.ts";
 import { fieldsOf } from "../../src/exports/query/rows.ts";
-import { findClient } from "../../src/oauth/clients/clients.ts";
+import { findClient } from "../../src/oauth/apps/clients.ts";
 import { userAgent } from "../../src/outbound/fetch.ts";
 import { checkedRequests } from "../../src/outbound/oauth.ts";
 import { resolve } from "../../src/outbound/resolve.ts";

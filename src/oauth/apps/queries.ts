@@ -5,13 +5,15 @@ import { assertRoom } from "../../access/objects.ts";
 import { readPage } from "../../access/pages.ts";
 import type { Tenant } from "../../access/tenant.ts";
 import { retry } from "../../access/unit_of_work.ts";
+import { currentOrganization } from "../../access/visible.ts";
 import { isUnchanged } from "../../db/changes.ts";
 import { assertExists } from "../../db/client.ts";
 import { countWhere } from "../../db/list.ts";
 import { oauthClients, oauthCodes } from "../../db/schema/oauth.ts";
+import { personalApiKeys } from "../../db/schema/personal_api_keys.ts";
 import { orNotFound } from "../../http/errors.ts";
 import type { Page } from "../../http/page.ts";
-import { entriesOf, selectEnding } from "./ending.ts";
+import { entryOf } from "../consents/grants.ts";
 import type { create, update as Update } from "./shape.ts";
 
 const { id, name, redirect_uris, created_at } = oauthClients;
@@ -75,20 +77,43 @@ export const update = (tenant: Tenant, id: string, body: z.infer<typeof Update>)
 		}));
 	});
 
+/** How many events are written when an app is deleted. Its other grants end without one. */
+const MAX_EVENTS = 1_000;
+
+/** Selects the grants that end with the app, with the organizations that get an event about each. */
+function selectEnding({ db }: Tenant, app: string) {
+	const { id, user_id, label, client_id, scoped_organizations } = personalApiKeys;
+	const organizations =
+		sql`iif(${scoped_organizations} = '[]', json_array(${currentOrganization(user_id)}),
+			(select json_group_array(o.id) from json_each(${scoped_organizations}) join organizations as o on o.uuid = value))`
+			.mapWith((json): number[] => JSON.parse(json))
+			.as("organizations");
+	return db
+		.select({ id, user_id, label, client_id, organizations })
+		.from(personalApiKeys)
+		.where(eq(client_id, app))
+		.orderBy(id)
+		.limit(MAX_EVENTS);
+}
+
 /** Deletes an app. The trigger `oauth_clients_delete` deletes its grants and codes. */
 export async function remove(tenant: Tenant, id: string) {
 	const { db } = tenant;
 	const [[before], grants] = await tenant.read(
 		select(tenant).where(byId(tenant, id)),
-		selectEnding(db, id.toLowerCase()),
+		selectEnding(tenant, id.toLowerCase()),
 	);
 	const row = orNotFound(before);
+	const trigger = { job: "app_deleted" };
+	const ended = grants.flatMap(({ organizations, ...grant }) =>
+		organizations.map((organization) => entryOf("revoked", grant, { organization, trigger })),
+	);
 	await tenant.write({
 		checks: [assertExists(db, oauthClients, byId(tenant, row.id))],
 		changes: [db.delete(oauthClients).where(byId(tenant, row.id))],
 		entries: [
 			{ activity: "deleted", scope: "OauthClient", item_id: row.id, name: row.name },
-			...entriesOf(grants),
+			...ended.slice(0, MAX_EVENTS),
 		],
 	});
 }

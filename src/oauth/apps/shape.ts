@@ -1,7 +1,11 @@
 import * as z from "zod";
 import { name, set, text, timestamp } from "../../http/fields.ts";
-import { MAX_NAME_CHARACTERS } from "../clients/app_name.ts";
-import { isRedirectUri, MAX_REDIRECT_URIS, MAX_URI_CHARACTERS } from "../clients/redirect_uris.ts";
+import {
+	isRedirectUri,
+	MAX_NAME_CHARACTERS,
+	MAX_REDIRECT_URIS,
+	MAX_URI_CHARACTERS,
+} from "./metadata.ts";
 
 const NAME = "What members see when the app asks for access, at most 40 characters.";
 

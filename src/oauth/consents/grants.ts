@@ -14,7 +14,6 @@ import { addressOf } from "../../keys/addresses.ts";
 import { ACCESS_TOKEN, digest, isWellFormed } from "../../keys/keys.ts";
 import { appReused, mailChange } from "../../people/users/mails.ts";
 import { userColumns } from "../../people/users/shape.ts";
-import type { Client } from "../clients/clients.ts";
 import { type RefreshToken, readRefreshToken } from "../protocol/tokens.ts";
 
 /* Grants: the keys of apps. */
@@ -32,7 +31,7 @@ export const select = (db: Database) =>
 			user: userColumns,
 			label: personalApiKeys.label,
 			hash: personalApiKeys.hash,
-			/** What the person has allowed. */
+			/** The scopes of the consent. */
 			scopes: sql`coalesce(${oauthRefreshTokens.scopes}, ${personalApiKeys.scopes})`
 				.mapWith(personalApiKeys.scopes)
 				.as("allowed_scopes"),
@@ -80,12 +79,16 @@ export async function findByToken(db: Connected, token: string): Promise<Found |
 
 type Named = Pick<Grant, "id" | "label" | "user_id" | "client_id" | "scoped_organizations">;
 
+type EntryDetails = {
+	organization: number | SQL<number>;
+	trigger?: Record<string, unknown> | undefined;
+};
+
 /** Returns an entry of a grant for the log of an organization. */
 export const entryOf = (
 	activity: ActivityOf<"OauthGrant">,
 	{ id, label, user_id, client_id }: Omit<Named, "scoped_organizations">,
-	organization: number | SQL<number>,
-	trigger: Record<string, unknown> = {},
+	{ organization, trigger = {} }: EntryDetails,
 ) => ({
 	activity,
 	scope: "OauthGrant" as const,
@@ -102,11 +105,15 @@ export const entryOf = (
  * @param job `person` if the person denied it, `not_allowed` if the organization doesn't allow it
  */
 export const rejectionOf = (
-	{ client_id, name }: Pick<Client, "client_id" | "name">,
+	{ client_id, name }: { client_id: string; name: string },
 	user_id: number,
-	organization: number | SQL<number>,
-	job: "person" | "not_allowed",
-) => entryOf("rejected", { id: v7(), label: name, user_id, client_id }, organization, { job });
+	{ organization, job }: Pick<EntryDetails, "organization"> & { job: "person" | "not_allowed" },
+) =>
+	entryOf(
+		"rejected",
+		{ id: v7(), label: name, user_id, client_id },
+		{ organization, trigger: { job } },
+	);
 
 /**
  * Returns the entries of a grant for the log: of the organizations that it is restricted to, or the
@@ -120,7 +127,7 @@ export const entriesOf = (
 	(grant.scoped_organizations.length > 0
 		? grant.scoped_organizations.map((uuid) => organizationId(uuid))
 		: [currentOrganization(grant.user_id)]
-	).map((organization) => entryOf(activity, grant, organization, trigger));
+	).map((organization) => entryOf(activity, grant, { organization, trigger }));
 
 /**
  * Ends a grant: none of its tokens work from the next request on. Of several requests at the same

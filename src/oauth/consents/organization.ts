@@ -60,10 +60,12 @@ export const remove = (tenant: Tenant, id: string) =>
 			changes: [db.delete(personalApiKeys).where(isThis)],
 			entries: [
 				{
-					...entryOf("revoked", grant, tenant.organization, trigger),
+					...entryOf("revoked", grant, { organization: tenant.organization, trigger }),
 					user_id: tenant.key.user_id,
 				},
-				...others.map((other) => entryOf("revoked", grant, organizationId(other), trigger)),
+				...others.map((other) =>
+					entryOf("revoked", grant, { organization: organizationId(other), trigger }),
+				),
 			],
 		});
 		const change = appEnded(grant.label, name);

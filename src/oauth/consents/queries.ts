@@ -22,7 +22,7 @@ export const ORDER = { by: [personalApiKeys.id], keys: ({ id }: Grant) => [id] }
 /** WHERE clause on `personal_api_keys`: the caller's grants. */
 const isOwn = ({ key }: Tenant) => isGrant(eq(personalApiKeys.user_id, key.user_id));
 
-/** Returns what everyone sees who can end the grant. */
+/** Returns the fields of a grant for everyone who can end it. */
 export const toCommon = (grant: Grant) => ({
 	id: grant.id,
 	client_id: grant.client_id ?? "",

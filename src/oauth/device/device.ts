@@ -14,15 +14,15 @@ import { digest, isWellFormed, mint } from "../../keys/keys.ts";
 import { limitNetwork } from "../../keys/network_limits.ts";
 import { shorten } from "../../lib/text.ts";
 import { now } from "../../lib/time.ts";
-import { MAX_NAME_CHARACTERS } from "../clients/app_name.ts";
+import { MAX_NAME_CHARACTERS } from "../apps/metadata.ts";
 import { rejectionOf } from "../consents/grants.ts";
 import { invalidCode, selectCode, useCode } from "../exchange/code.ts";
 import { OauthError } from "../protocol/errors.ts";
 import type { Form } from "../protocol/form.ts";
-import { checkResource, issuerOf, type Service } from "../protocol/issuer.ts";
+import { checkResource, issuerOf, type Service } from "../protocol/service.ts";
 import { DEVICE_CODE_MS, DEVICE_GRANT, deviceCodeExpiry } from "../protocol/tokens.ts";
 import { checkChoice, selectForChoice, store } from "../requests/approve.ts";
-import { type Asked, audienceIn, describe, identify } from "../requests/request.ts";
+import { type AccessRequest, audienceIn, identify, toDescription } from "../requests/request.ts";
 import * as shape from "../requests/shape.ts";
 
 /*
@@ -67,7 +67,7 @@ export async function authorizeDevice(c: Context<App>, form: Form) {
 	if (!data) throw new OauthError("invalid_request", "A parameter is too long.");
 	const audience = audienceIn(service, data.resource);
 	const request = { client_id: data.client_id, scope: data.scope, audience };
-	await ask(service, request);
+	await checkRequest(service, request);
 	const userCode = newUserCode();
 	const device_code = mint(prefixOf(userCode));
 	const { db } = connect(c);
@@ -90,13 +90,10 @@ export async function authorizeDevice(c: Context<App>, form: Form) {
 }
 
 /**
- * Checks what a device asks for. Its app must use device codes: otherwise anybody could ask in the
+ * Checks the request of a device. Its app must use device codes: otherwise anybody could ask in the
  * name of any app, without a redirect URI that proves who gets the tokens.
  */
-async function ask(
-	service: Service,
-	request: typeof oauthDeviceRequests.$inferSelect.request,
-): Promise<Asked> {
+async function checkRequest(service: Service, request: Row["request"]): Promise<AccessRequest> {
 	const { client, scopes } = await identify(service, request);
 	if (!client.grant_types.includes(DEVICE_GRANT))
 		throw new OauthError("unauthorized_client", "The app doesn't use device codes.");
@@ -123,25 +120,25 @@ export const exchangeDeviceCode = (c: Context<App>, form: Form) =>
 			...selectCode(db, hash),
 			requests: db.select().from(oauthDeviceRequests).where(isThis),
 		});
-		const waiting = requests.find((row) => row.device_code_hash === hash);
+		const row = requests.find(({ device_code_hash }) => device_code_hash === hash);
 		const [code] = codes;
-		const asked = code?.approval ?? waiting?.request;
-		if (asked?.client_id !== client_id) throw await countFailure(c, invalidCode());
-		checkResource({ env: c.env, url: c.req.url }, form, asked);
-		if (code) return useCode(c, db, code, grants);
-		throw whyNotYet(waiting);
+		const request = code?.approval ?? row?.request;
+		if (request?.client_id !== client_id) throw await countFailure(c, invalidCode());
+		checkResource({ env: c.env, url: c.req.url }, form, request);
+		if (code) return useCode(c, db, { code, grants });
+		throw whyNotYet(row);
 	});
 
 /** Returns why the device doesn't get tokens (section 3.5). */
-function whyNotYet(waiting: Waiting | undefined) {
-	if (!waiting || waiting.expires_at <= now())
+function whyNotYet(row: Row | undefined) {
+	if (!row || row.expires_at <= now())
 		return new OauthError("expired_token", "The code has expired.");
-	return waiting.is_denied
+	return row.is_denied
 		? new OauthError("access_denied", "The person has denied the access.")
 		: new OauthError("authorization_pending", "The person hasn't decided yet.");
 }
 
-type Waiting = typeof oauthDeviceRequests.$inferSelect;
+type Row = typeof oauthDeviceRequests.$inferSelect;
 
 /** SQL condition: the request waits for a decision. */
 const isWaiting = (where: SQL) =>
@@ -150,11 +147,11 @@ const isWaiting = (where: SQL) =>
 const selectWaiting = (db: Database, isThis: SQL) =>
 	db.select().from(oauthDeviceRequests).where(isWaiting(isThis));
 
-const isEntered = async ({ user_code }: z.infer<typeof shape.userCode>) =>
+const byUserCode = async ({ user_code }: z.infer<typeof shape.userCode>) =>
 	eq(oauthDeviceRequests.user_code_hash, await digest(readUserCode(user_code)));
 
 /** @throws 400 if no device waits with the code */
-function orNone(row: Waiting | undefined) {
+function orNotWaiting(row: Row | undefined) {
 	if (!row)
 		throw invalid(
 			"user_code",
@@ -163,13 +160,13 @@ function orNone(row: Waiting | undefined) {
 	return row;
 }
 
-/** Returns what the person has to know to decide about a device. Writes nothing. */
+/** Returns the description of a device's request for the person. Writes nothing. */
 export async function preview(tenant: Tenant, body: z.infer<typeof shape.userCode>) {
-	const [[row]] = await tenant.read(selectWaiting(tenant.db, await isEntered(body)));
-	return describe(await ask(tenant, orNone(row).request));
+	const [[row]] = await tenant.read(selectWaiting(tenant.db, await byUserCode(body)));
+	return toDescription(await checkRequest(tenant, orNotWaiting(row).request));
 }
 
-/** SQL for the `client_id` of the app that asks. */
+/** SQL for the `client_id` of the app on the device. */
 const clientOf = (isThis: SQL) =>
 	sql`(select ${oauthDeviceRequests.request} ->> 'client_id' from ${oauthDeviceRequests} where ${isThis})`;
 
@@ -179,29 +176,28 @@ const clientOf = (isThis: SQL) =>
  */
 export const approve = (tenant: Tenant, body: z.infer<typeof shape.deviceApproval>) =>
 	retry(async () => {
-		const isThis = await isEntered(body);
+		const isThis = await byUserCode(body);
 		const [[row], ...answers] = await tenant.read(
 			selectWaiting(tenant.db, isThis),
 			...selectForChoice(tenant, body, clientOf(isThis)),
 		);
-		const { device_code_hash: hash, request } = orNone(row);
-		const asked = await ask(tenant, request);
-		await checkChoice(tenant, body, asked.client, answers);
-		await store(
-			tenant,
-			body,
-			asked,
-			{
-				hash,
+		const device = orNotWaiting(row);
+		const request = await checkRequest(tenant, device.request);
+		await checkChoice(tenant, { choice: body, client: request.client }, answers);
+		await store(tenant, {
+			choice: body,
+			request,
+			code: {
+				hash: device.device_code_hash,
 				expires_at: deviceCodeExpiry(body.ends_at ?? null),
 				redirect_uri: null,
 				code_challenge: null,
 			},
-			{
+			more: {
 				checks: [assertExists(tenant.db, oauthDeviceRequests, isWaiting(isThis))],
 				changes: [tenant.db.delete(oauthDeviceRequests).where(isThis)],
 			},
-		);
+		});
 	});
 
 /**
@@ -210,15 +206,17 @@ export const approve = (tenant: Tenant, body: z.infer<typeof shape.deviceApprova
  */
 export const deny = (tenant: Tenant, body: z.infer<typeof shape.userCode>) =>
 	retry(async () => {
-		const isThis = await isEntered(body);
+		const isThis = await byUserCode(body);
 		const [[row]] = await tenant.read(selectWaiting(tenant.db, isThis));
-		const { client_id } = orNone(row).request;
+		const { client_id } = orNotWaiting(row).request;
 		// The app isn't asked for its name: a denial must not depend on its host.
 		const client = { client_id, name: shorten(client_id, MAX_NAME_CHARACTERS) };
 		const { user_id } = tenant.key;
 		await tenant.write({
 			checks: [assertExists(tenant.db, oauthDeviceRequests, isWaiting(isThis))],
 			changes: [tenant.db.update(oauthDeviceRequests).set({ is_denied: true }).where(isThis)],
-			entries: [rejectionOf(client, user_id, currentOrganization(user_id), "person")],
+			entries: [
+				rejectionOf(client, user_id, { organization: currentOrganization(user_id), job: "person" }),
+			],
 		});
 	});

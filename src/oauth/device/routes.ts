@@ -16,7 +16,7 @@ const limitCodes = createMiddleware<App>(async (c, next) => {
 
 const INVALID = "No device waits with the code: it is wrong, has expired, or was entered before.";
 
-/** What apps on devices ask people for (docs/oauth.md#devices). */
+/** The requests of apps on devices (docs/oauth.md#devices). */
 export default router({
 	name: "Device requests",
 	description:

@@ -16,9 +16,8 @@ import { now } from "../../lib/time.ts";
 import { endReused, entriesOf, type Grant, selectGrants } from "../consents/grants.ts";
 import { OauthError } from "../protocol/errors.ts";
 import type { Form } from "../protocol/form.ts";
-import { checkResource } from "../protocol/issuer.ts";
-import { respond } from "../protocol/respond.ts";
-import { accessExpiry, newRefreshToken, refreshExpiry } from "../protocol/tokens.ts";
+import { checkResource } from "../protocol/service.ts";
+import { accessExpiry, newRefreshToken, refreshExpiry, respond } from "../protocol/tokens.ts";
 
 /** How many grants a user can have. Another one ends the oldest. */
 const MAX_GRANTS = 50;
@@ -64,25 +63,30 @@ export const exchange = (c: Context<App>, form: Form) =>
 		const hash = await digest(form.required("code"));
 		const { codes, grants } = await runBatch(db, selectCode(db, hash));
 		const [code] = codes;
-		if (!code || !(await isAskedFor(c, form, code.approval)))
+		if (!code || !(await isSameRequest(c, form, code.approval)))
 			throw await countFailure(c, invalidCode());
-		return useCode(c, db, code, grants);
+		return useCode(c, db, { code, grants });
 	});
 
 /**
  * Makes the grant of a code. A second use of the code ends the grant.
  * @param grants the person's, the oldest first
  */
-export async function useCode(c: Context<App>, db: Connected, code: Code, grants: Grant[]) {
-	const made = grants.find(({ id }) => id === code.key_id);
-	if (made) await endReused(c, db, made, "code_reused");
+export async function useCode(
+	c: Context<App>,
+	db: Connected,
+	{ code, grants }: { code: Code; grants: Grant[] },
+) {
+	const grant = grants.find(({ id }) => id === code.key_id);
+	if (grant) await endReused(c, db, grant, "code_reused");
 	if (code.key_id !== null || code.expires_at <= now() || !code.is_approved)
 		throw await countFailure(c, invalidCode());
-	return write(c, db, code, grants.slice(0, Math.max(0, grants.length - MAX_GRANTS + 1)));
+	const removed = grants.slice(0, Math.max(0, grants.length - MAX_GRANTS + 1));
+	return write(c, db, { code, removed });
 }
 
-/** Whether the request is by the program that asked for the code, for the same resource. */
-async function isAskedFor({ env, req }: Context<App>, form: Form, approval: Approval) {
+/** Whether the request is by the program that requested the code, for the same resource. */
+async function isSameRequest({ env, req }: Context<App>, form: Form, approval: Approval) {
 	const verifier = new TextEncoder().encode(form.required("code_verifier"));
 	const challenge = toBase64url(new Uint8Array(await crypto.subtle.digest("SHA-256", verifier)));
 	const redirect_uri = form.optional("redirect_uri") ?? approval.redirect_uri;
@@ -98,8 +102,7 @@ async function isAskedFor({ env, req }: Context<App>, form: Form, approval: Appr
 async function write(
 	c: Context<App>,
 	db: Connected,
-	{ hash, user_id, approval }: Code,
-	removed: Grant[],
+	{ code: { hash, user_id, approval }, removed }: { code: Code; removed: Grant[] },
 ) {
 	const { client_name: label, client_id, audience, ends_at, ...rest } = approval;
 	const { scopes, scoped_organizations, scoped_projects } = rest;

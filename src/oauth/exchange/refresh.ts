@@ -14,8 +14,7 @@ import { now } from "../../lib/time.ts";
 import { endReused, type Found, findByToken, type Grant } from "../consents/grants.ts";
 import { OauthError } from "../protocol/errors.ts";
 import type { Form } from "../protocol/form.ts";
-import { checkResource } from "../protocol/issuer.ts";
-import { respond } from "../protocol/respond.ts";
+import { checkResource } from "../protocol/service.ts";
 import {
 	accessExpiry,
 	accessToken,
@@ -24,8 +23,9 @@ import {
 	nextRefreshToken,
 	type RefreshToken,
 	refreshExpiry,
+	respond,
 } from "../protocol/tokens.ts";
-import { knownIn } from "../requests/request.ts";
+import { knownScopes } from "../requests/request.ts";
 
 const invalidToken = () =>
 	new OauthError(
@@ -47,30 +47,30 @@ export const refresh = (c: Context<App>, form: Form) =>
 			throw await countFailure(c, invalidToken());
 		const { grant, kind, token } = found;
 		const isUsed = kind === "used";
-		const again = await tokensAgain(found);
-		const isReused = isUsed && !again;
+		const repeated = await repeatTokens(found);
+		const isReused = isUsed && !repeated;
 		if (isReused) await endReused(c, db, grant, "refresh_token_reused");
 		if (isReused || grant.refresh_expires_at <= now()) throw await countFailure(c, invalidToken());
 		checkResource({ env: c.env, url: c.req.url }, form, grant);
 		const scopes = scopesIn(form, grant);
-		if (again && isSame(scopes, grant.access_scopes)) {
+		if (repeated && isSame(scopes, grant.access_scopes)) {
 			if (isUsed) await noteRepetition(c, db, grant);
-			return respond(again, { ...grant, scopes });
+			return respond(repeated, { ...grant, scopes });
 		}
 		if (isUsed) throw new OauthError("invalid_scope", "The token was used with other scopes.");
-		return write(c, db, grant, { token, scopes });
+		return write(c, db, { grant, token, scopes });
 	});
 
 /**
- * Returns the scopes that the app asks for, by default all that it was allowed. Unknown ones are
- * ignored, as when it asked the person.
- * @throws OauthError if it wasn't allowed one of them
+ * Returns the requested scopes, by default all of the consent. Unknown ones are ignored, as when the
+ * app asked the person.
+ * @throws OauthError if the consent lacks one of them
  */
 function scopesIn(form: Form, { scopes }: Grant) {
-	const wanted = knownIn(form.optional("scope"));
-	if (!wanted.every((scope) => includes(scopes, scope)))
+	const requested = knownScopes(form.optional("scope"));
+	if (!requested.every((scope) => includes(scopes, scope)))
 		throw new OauthError("invalid_scope", "The person hasn't allowed all of these scopes.");
-	return wanted.length > 0 ? wanted : scopes;
+	return requested.length > 0 ? requested : scopes;
 }
 
 const isSame = (a: string[], b: string[]) => a.join() === b.join();
@@ -83,7 +83,7 @@ type FoundRefresh = Exclude<Found, { kind: "access" }>;
  * if that token were exchanged, requests that are on their way with the one before would end the
  * grant.
  */
-async function tokensAgain({ grant, kind, token }: FoundRefresh) {
+async function repeatTokens({ grant, kind, token }: FoundRefresh) {
 	const { last_exchange: last, refresh_hash } = grant;
 	if (!last || !isRecent(last.refresh)) return undefined;
 	if (kind === "refresh" && !last.is_repeated) return undefined;
@@ -108,16 +108,15 @@ async function noteRepetition(c: Context<App>, db: Connected, grant: Grant) {
  * app may be on their way with it.
  */
 function nextExchange({ last_exchange: last, access_scopes }: Grant, scopes: string[]): Exchange {
-	const stays = last && isRecent(last.access) && isSame(scopes, access_scopes);
-	return { access: stays ? last.access : newIssue(), refresh: newIssue(), is_repeated: false };
+	const isKept = last && isRecent(last.access) && isSame(scopes, access_scopes);
+	return { access: isKept ? last.access : newIssue(), refresh: newIssue(), is_repeated: false };
 }
 
 /** Exchanges the token for ones with these scopes, which become those of the key. */
 async function write(
 	c: Context<App>,
 	db: Connected,
-	grant: Grant,
-	{ token, scopes }: { token: RefreshToken; scopes: string[] },
+	{ grant, token, scopes }: { grant: Grant; token: RefreshToken; scopes: string[] },
 ) {
 	const { id, ends_at, refresh_hash } = grant;
 	const last_exchange = nextExchange(grant, scopes);

@@ -20,7 +20,7 @@ import {
 } from "../../people/personal_api_keys/grants.ts";
 import { selectOwner } from "../../people/personal_api_keys/owner.ts";
 import { ownerOf } from "../../people/service_accounts/owner.ts";
-import { issuerOf } from "../protocol/issuer.ts";
+import { issuerOf } from "../protocol/service.ts";
 import { isKeyOf, RULES } from "./rows.ts";
 import type { create, update as Update } from "./shape.ts";
 
@@ -70,19 +70,18 @@ export const find = (tenant: Tenant, account: string, id: string) =>
 	tenant.find(select(tenant).where(byId(tenant, account, id)));
 
 /**
- * Checks what a trusted issuer would give, with the rules of keys. Each token is exchanged for a new
- * key, so a key that expires can't give that.
+ * Checks the access that a trusted issuer would give, with the rules of keys. Each token is exchanged
+ * for a new key, so a key that expires can't give that.
  * @throws 403 unless the key in use has all the access; 400 for a wrong issuer or project
  */
 async function check(
 	tenant: Tenant,
 	body: z.infer<typeof Update>,
-	given: Pick<Row, "scopes" | "scoped_projects">,
-	visible: { id: number }[],
+	{ visible, ...access }: Pick<Row, "scopes" | "scoped_projects"> & { visible: { id: number }[] },
 ) {
 	const { organization_uuid } = tenant.caller;
 	await assertMayGrant(tenant, {
-		...given,
+		...access,
 		scoped_organizations: organization_uuid ? [organization_uuid] : [],
 		allowed_ips: [],
 		expires_at: null,
@@ -99,7 +98,7 @@ export async function insert(tenant: Tenant, account: string, body: z.infer<type
 	);
 	orNotFound(user?.id);
 	const { name, scopes, scoped_projects = [] } = body;
-	await check(tenant, body, { scopes, scoped_projects }, visible);
+	await check(tenant, body, { scopes, scoped_projects, visible });
 	const { db, organization } = tenant;
 	const id = v7();
 	const columns = { id, organization_id: organization, service_account_id: account };
@@ -113,7 +112,11 @@ export async function insert(tenant: Tenant, account: string, body: z.infer<type
 }
 
 /** Changes a trusted issuer. Other rules end the keys that were given under the old ones. */
-export const update = (tenant: Tenant, account: string, id: string, body: z.infer<typeof Update>) =>
+export const update = (
+	tenant: Tenant,
+	{ account, id }: { account: string; id: string },
+	body: z.infer<typeof Update>,
+) =>
 	retry(async () => {
 		const { db } = tenant;
 		const [[before], , visible] = await tenant.read(
@@ -124,7 +127,7 @@ export const update = (tenant: Tenant, account: string, id: string, body: z.infe
 		const { name = row.name, ...rules } = body;
 		const hasOtherRules = changes(row, rules).length > 0;
 		const { scopes = row.scopes, scoped_projects = row.scoped_projects } = body;
-		if (hasOtherRules) await check(tenant, body, { scopes, scoped_projects }, visible);
+		if (hasOtherRules) await check(tenant, body, { scopes, scoped_projects, visible });
 		const isThis = byId(tenant, account, row.id);
 		return tenant.patch(row, body, { scope: "TrustedIssuer", name }, () => ({
 			checks: [

@@ -27,7 +27,13 @@ export default router()
 		c.json(await issuers.find(c.var.tenant, idOf(c), c.req.param("id"))),
 	)
 	.patch("/:id", ok(TrustedIssuer), body(update, find), async (c) =>
-		c.json(await issuers.update(c.var.tenant, idOf(c), c.req.param("id"), c.req.valid("json"))),
+		c.json(
+			await issuers.update(
+				c.var.tenant,
+				{ account: idOf(c), id: c.req.param("id") },
+				c.req.valid("json"),
+			),
+		),
 	)
 	.delete("/:id", noContent(), async (c) => {
 		await issuers.remove(c.var.tenant, idOf(c), c.req.param("id"));

@@ -1,7 +1,7 @@
 import { and, eq, getTableColumns, isNull, lt, or, sql } from "drizzle-orm";
 import type { Context } from "hono";
 import { v7 } from "uuid";
-import { grants, scopes as known } from "../../access/scopes.ts";
+import { scopes as allScopes, grants } from "../../access/scopes.ts";
 import { commit, retry } from "../../access/unit_of_work.ts";
 import { connect } from "../../db/bookmark.ts";
 import { isUnchanged } from "../../db/changes.ts";
@@ -19,22 +19,27 @@ import { ACCESS_TOKEN, cache, newKey, toRecord } from "../../keys/keys.ts";
 import { HOUR_MS, iso, MINUTE_MS, now } from "../../lib/time.ts";
 import { OauthError } from "../protocol/errors.ts";
 import type { Form } from "../protocol/form.ts";
-import { audienceOf } from "../protocol/issuer.ts";
-import { respond } from "../protocol/respond.ts";
-import { ACCESS_TOKEN_TYPE, SUBJECT_TOKEN_TYPES } from "../protocol/token_types.ts";
+import { audienceOf } from "../protocol/service.ts";
+import { ACCESS_TOKEN_TYPE, respond } from "../protocol/tokens.ts";
 import { isKeyOf, RULES } from "./rows.ts";
 import { keyFinder } from "./signing_keys.ts";
 import { verify } from "./verify.ts";
 
+/** The types of tokens that can be exchanged (RFC 8693, section 3). An ID token is a JWT, too. */
+const SUBJECT_TOKEN_TYPES = [
+	"urn:ietf:params:oauth:token-type:jwt",
+	"urn:ietf:params:oauth:token-type:id_token",
+];
+
 const KEY_MS = 15 * MINUTE_MS;
 
-/** How many keys that work a trusted issuer can have. */
+/** How many active keys a trusted issuer can have. */
 const MAX_KEYS = 100;
 
-/** How long to wait if it has that many, in seconds. */
+/** When to try again if it has that many, in seconds. */
 const RETRY_AFTER = 60;
 
-/** SQL for the number of keys that work. */
+/** SQL for the number of active keys. */
 const countLive = (user_id: Parameters<typeof isKeyOf>[0], id: string) =>
 	sql<number>`(select count(*) from ${personalApiKeys}
 		where ${isKeyOf(user_id, id)} and ${personalApiKeys.expires_at} > ${now()})`;
@@ -64,7 +69,7 @@ function selectTrust(db: Database, id: string) {
 
 type Trust = Awaited<ReturnType<typeof selectTrust>>[number];
 
-/** What a request asks for. Throws OauthError if it isn't supported. */
+/** Returns the parameters of a request. Throws OauthError if they aren't supported. */
 function readRequest({ env, req }: Context<App>, form: Form) {
 	const token = form.required("subject_token");
 	if (!SUBJECT_TOKEN_TYPES.includes(form.required("subject_token_type")))
@@ -79,12 +84,12 @@ function readRequest({ env, req }: Context<App>, form: Form) {
 	return { id: form.required("client_id").toLowerCase(), token, audience };
 }
 
-/** Returns the scopes of the key: those of the trusted issuer, or the part that is asked for. */
+/** Returns the scopes of the key: those of the trusted issuer, or the requested part. */
 function scopesOf(form: Form, { scopes }: Trust) {
-	const wanted = form.optional("scope")?.split(" ") ?? scopes;
-	if (!wanted.every((scope) => known.includes(scope) && grants(scopes, scope)))
+	const requested = form.optional("scope")?.split(" ") ?? scopes;
+	if (!requested.every((scope) => allScopes.includes(scope) && grants(scopes, scope)))
 		throw new OauthError("invalid_scope", "The trusted issuer doesn't have all of these scopes.");
-	return [...new Set(wanted)];
+	return [...new Set(requested)];
 }
 
 /**
@@ -109,8 +114,12 @@ export const exchange = (c: Context<App>, form: Form) =>
 		const tooMany = await countRequest(c, trust.id);
 		if (tooMany) throw tooMany;
 		const scopes = scopesOf(form, trust);
-		if (trust.live >= MAX_KEYS) throw throttled(RETRY_AFTER, "Too many keys of this issuer work.");
-		return write(c, db, trust, { subject, scopes, audience });
+		if (trust.live >= MAX_KEYS)
+			throw throttled(
+				RETRY_AFTER,
+				`This issuer already has ${MAX_KEYS} active keys. Wait until one expires.`,
+			);
+		return write(c, db, { trust, subject, scopes, audience });
 	});
 
 /** SQL condition: tokens are still exchanged like this, and there is room for another key. */
@@ -123,14 +132,17 @@ function isCurrent({ user_id, organization_uuid: _, live: __, ...row }: Trust) {
 async function write(
 	c: Context<App>,
 	db: Connected,
-	trust: Trust,
-	{ subject, ...given }: { subject: string; scopes: string[]; audience: Audience },
+	{
+		trust,
+		subject,
+		...access
+	}: { trust: Trust; subject: string; scopes: string[]; audience: Audience },
 ) {
 	const { user_id, name, issuer, scoped_projects, organization_id: organization } = trust;
 	const id = v7();
 	const { value, columns } = await newKey(ACCESS_TOKEN);
 	const key = {
-		...{ id, user_id, label: name, client_id: trust.id, ...columns, ...given },
+		...{ id, user_id, label: name, client_id: trust.id, ...columns, ...access },
 		...{ scoped_organizations: [trust.organization_uuid], scoped_projects },
 		expires_at: iso(Date.now() + KEY_MS),
 	};
@@ -156,7 +168,7 @@ async function write(
 					scope: "TrustedIssuer",
 					item_id: trust.id,
 					...{ name, user_id, organization, project: null },
-					trigger: { issuer, subject, key_id: id, scopes: given.scopes },
+					trigger: { issuer, subject, key_id: id, scopes: access.scopes },
 				},
 			],
 			answers: { keys: db.select().from(personalApiKeys).where(eq(personalApiKeys.id, id)) },

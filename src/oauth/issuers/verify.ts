@@ -39,14 +39,14 @@ function toOauthError(error: unknown) {
 		return rejected("names a key that its issuer doesn't have (kid).");
 	if (error instanceof errors.JWSSignatureVerificationFailed)
 		return rejected("has an invalid signature.");
-	// An RSA key that is too short, and one that isn't a key at all.
+	// An RSA key that is too short, or something that isn't a key.
 	if (error instanceof TypeError || error instanceof DOMException)
 		return rejected("is signed with a key that can't be used.");
 	return error instanceof errors.JOSEError ? rejected("isn't a JWT that can be verified.") : error;
 }
 
 /**
- * Checks what a token says. The error has its own values, but not those that are trusted.
+ * Checks the claims of a token. The error quotes the token's values, never the configured ones.
  * @returns its subject
  * @throws OauthError
  */

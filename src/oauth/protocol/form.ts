@@ -1,6 +1,7 @@
 import type { Context } from "hono";
 import type { App } from "../../env.ts";
 import { bytesOf } from "../../http/body.ts";
+import { shorten } from "../../lib/text.ts";
 import { OauthError } from "./errors.ts";
 
 const FORM = /^application\/x-www-form-urlencoded\s*(?:;|$)/i;
@@ -13,13 +14,14 @@ export type Form = {
 	required(name: string): string;
 };
 
-/** @throws OauthError if the body isn't a form, or a parameter is in it twice */
+/** @throws OauthError if the body isn't a form, or a parameter is repeated */
 export async function readForm(c: Context<App>): Promise<Form> {
 	if (!FORM.test(c.req.header("content-type") ?? ""))
 		throw new OauthError("invalid_request", "The body must be a form.");
 	const values = new Map<string, string>();
 	for (const [name, value] of new URLSearchParams(new TextDecoder().decode(await bytesOf(c)))) {
-		if (values.has(name)) throw new OauthError("invalid_request", "A parameter is there twice.");
+		if (values.has(name))
+			throw new OauthError("invalid_request", `The parameter ${shorten(name, 100)} is repeated.`);
 		values.set(name, value);
 	}
 	const optional = (name: string) => values.get(name) || undefined;

@@ -1,11 +1,18 @@
 import type { Exchange, Issue } from "../../db/schema/oauth.ts";
+import type { personalApiKeys } from "../../db/schema/personal_api_keys.ts";
 import { ACCESS_TOKEN, digest, isWellFormed, mint, newKey, newToken } from "../../keys/keys.ts";
 import { DAY_MS, HOUR_MS, iso, MINUTE_MS, now } from "../../lib/time.ts";
 
-/* The lifetimes and forms of tokens (docs/internals/decisions/0017-grants-are-keys.md). */
+/* The lifetimes, forms and responses of tokens (docs/internals/decisions/0017-grants-are-keys.md). */
 
 /** The grant type of devices (RFC 8628, section 3.4). */
 export const DEVICE_GRANT = "urn:ietf:params:oauth:grant-type:device_code";
+
+/** The grant type of the token exchange (RFC 8693, section 2.1). */
+export const TOKEN_EXCHANGE = "urn:ietf:params:oauth:grant-type:token-exchange";
+
+/** RFC 8693, section 3. */
+export const ACCESS_TOKEN_TYPE = "urn:ietf:params:oauth:token-type:access_token";
 
 /** An authorization code (RFC 6749, section 4.1.2, allows ten times as much). */
 const CODE_MS = MINUTE_MS;
@@ -83,3 +90,17 @@ export async function nextRefreshToken(used: RefreshToken, { refresh }: Exchange
 	const value = mint(prefixOf(used.key_id, used.family), bits);
 	return { value, columns: { hash: await digest(value) } };
 }
+
+/** The tokens, and for a token exchange the type of the issued one (RFC 8693, section 2.2.1). */
+type Tokens = { access_token: string; refresh_token?: string; issued_token_type?: string };
+
+/** Returns the response with tokens (RFC 6749, section 5.1). */
+export const respond = (
+	tokens: Tokens,
+	{ expires_at, scopes }: Pick<typeof personalApiKeys.$inferSelect, "expires_at" | "scopes">,
+) => ({
+	...tokens,
+	token_type: "Bearer",
+	expires_in: Math.max(0, Math.floor((Date.parse(expires_at ?? "") - Date.now()) / 1000)),
+	scope: scopes.join(" "),
+});

@@ -19,10 +19,10 @@ import {
 	toSql,
 } from "../../people/personal_api_keys/grants.ts";
 import { appAllowed, canWrite, tellCaller } from "../../people/users/mails.ts";
-import { type Client, isStill } from "../clients/clients.ts";
+import { type Client, isStill } from "../apps/clients.ts";
 import { rejectionOf } from "../consents/grants.ts";
 import { codeExpiry } from "../protocol/tokens.ts";
-import { type Asked, check, selectAsking, urlWith } from "./request.ts";
+import { type AccessRequest, checkRequest, selectApp, urlWith } from "./request.ts";
 import type { AppResponse, approval as Body, Choice } from "./shape.ts";
 
 /** Returns the access that the person gives. */
@@ -58,8 +58,7 @@ type Answers = BatchResponse<ReturnType<typeof selectForChoice>>;
  */
 export async function checkChoice(
 	tenant: Tenant,
-	choice: Choice,
-	client: Client,
+	{ choice, client }: { choice: Choice; client: Client },
 	[organizations, projects, rules]: Answers,
 ) {
 	if (tenant.caller.is_service_account) throw forbidden("Only people can allow apps.");
@@ -69,27 +68,32 @@ export async function checkChoice(
 	const closed = rules.find(({ is_closed }) => is_closed);
 	if (closed)
 		await tenant.write({
-			entries: [rejectionOf(client, tenant.key.user_id, closed.id, "not_allowed")],
+			entries: [
+				rejectionOf(client, tenant.key.user_id, { organization: closed.id, job: "not_allowed" }),
+			],
 		});
 	checkRules(accessIn(choice).expires_at, rules, "ends_at");
 }
 
-/** How the app exchanges what it is allowed: the code, and what else it has to prove. */
-type Code = Pick<typeof oauthCodes.$inferInsert, "hash" | "expires_at"> &
-	Pick<Approval, "redirect_uri" | "code_challenge">;
+type Consent = {
+	choice: Choice;
+	request: AccessRequest;
+	/** The code that the app exchanges, and what else it has to prove. */
+	code: Pick<typeof oauthCodes.$inferInsert, "hash" | "expires_at"> &
+		Pick<Approval, "redirect_uri" | "code_challenge">;
+	/** A check and a change of the same write. */
+	more?: Parameters<Tenant["write"]>[0];
+};
 
 /**
- * Stores what the person allows, which the app then exchanges for tokens.
- * @param more a check and a change of the same write
+ * Stores the consent of a person, which the app then exchanges for tokens.
  * @throws 400 if it is more than the app asks for
  */
 export async function store(
 	tenant: Tenant,
-	choice: Choice,
-	{ client, audience, scopes }: Asked,
-	{ hash, expires_at, ...proof }: Code,
-	more: Parameters<Tenant["write"]>[0] = {},
+	{ choice, request: { client, audience, scopes }, code, more = {} }: Consent,
 ) {
+	const { hash, expires_at, ...proof } = code;
 	const { expires_at: ends_at, allowed_ips: _, ...access } = accessIn(choice);
 	if (!access.scopes.every((scope) => grants(scopes, scope)))
 		throw invalid("scopes", "The app doesn't ask for all of these scopes.");
@@ -123,25 +127,24 @@ export async function store(
 export const approve = (tenant: Tenant, body: z.infer<typeof Body>) =>
 	retry(async (): Promise<z.infer<typeof AppResponse>> => {
 		const [[registered], ...answers] = await tenant.read(
-			selectAsking(tenant, body),
+			selectApp(tenant, body),
 			...selectForChoice(tenant, body, sql`${body.client_id}`),
 		);
-		const asked = await check(tenant, body, registered);
-		await checkChoice(tenant, body, asked.client, answers);
+		const request = await checkRequest(tenant, body, registered);
+		await checkChoice(tenant, { choice: body, client: request.client }, answers);
 		const isRegistered = registered && assertExists(tenant.db, oauthClients, isStill(registered));
 		const { redirect_uri, code_challenge } = body;
 		const code = newToken();
-		await store(
-			tenant,
-			body,
-			asked,
-			{
+		await store(tenant, {
+			choice: body,
+			request,
+			code: {
 				hash: await digest(code),
 				expires_at: codeExpiry(body.ends_at ?? null),
 				redirect_uri,
 				code_challenge,
 			},
-			{ checks: isRegistered ? [isRegistered] : [] },
-		);
+			more: { checks: isRegistered ? [isRegistered] : [] },
+		});
 		return { redirect_url: urlWith(tenant, body, { code }) };
 	});

@@ -1,26 +1,26 @@
 import type * as z from "zod";
-import { scopes as known, READ_SCOPES } from "../../access/scopes.ts";
+import { scopes as allScopes, READ_SCOPES } from "../../access/scopes.ts";
 import type { Tenant } from "../../access/tenant.ts";
 import { invalid } from "../../http/errors.ts";
 import { isLoopback } from "../../http/origins.ts";
-import { type Client, findClient, selectRegistered } from "../clients/clients.ts";
-import { isSameRedirect } from "../clients/redirect_uris.ts";
-import { audienceOf, issuerOf, type Service } from "../protocol/issuer.ts";
+import { type Client, findClient, selectRegistered } from "../apps/clients.ts";
+import { isSameRedirect } from "../apps/metadata.ts";
+import { audienceOf, issuerOf, type Service } from "../protocol/service.ts";
 import { type AppRequest, type Previewed, type Request, request } from "./shape.ts";
 
-/** What an app asks for. */
-export type Asked = { client: Client; audience: string; scopes: string[] };
+/** The access that an app requests. */
+export type AccessRequest = { client: Client; audience: string; scopes: string[] };
 
 /** Returns the known scopes in a request. Others, such as `offline_access`, are ignored. */
-export function knownIn(scope = "") {
-	const wanted = scope.split(" ");
-	return known.filter((each) => wanted.includes(each));
+export function knownScopes(scope = "") {
+	const names = scope.split(" ");
+	return allScopes.filter((each) => names.includes(each));
 }
 
-/** Returns the scopes that an app asks for: to read everything if it names no known scope. */
+/** Returns the requested scopes: to read everything if the app names no known scope. */
 function scopesIn(scope: string | undefined) {
-	const wanted = knownIn(scope);
-	return wanted.length > 0 ? wanted : READ_SCOPES;
+	const scopes = knownScopes(scope);
+	return scopes.length > 0 ? scopes : READ_SCOPES;
 }
 
 /** @throws 400 if the resource isn't one of this service. Without one, the app asks for the API. */
@@ -33,7 +33,7 @@ export function audienceIn(service: Service, resource: string | undefined) {
 type Registered = Parameters<typeof findClient>[2];
 
 /**
- * Finds the app that asks, and the scopes that it asks for.
+ * Finds the app of a request, and the scopes that it requests.
  * @param registered as in `findClient`
  * @throws 400
  */
@@ -46,42 +46,43 @@ export async function identify(
 	return { client: await findClient(service, request.client_id, registered), scopes };
 }
 
-/** Selects the app that asks, if it is registered. */
-export const selectAsking = ({ db, key }: Tenant, { client_id }: Pick<Request, "client_id">) =>
+/** Selects the app of a request, if it is registered. */
+export const selectApp = ({ db, key }: Tenant, { client_id }: Pick<Request, "client_id">) =>
 	selectRegistered(db, client_id, key.user_id);
 
 /**
- * Checks who asks, and where the app continues. These errors are shown to the person, and not sent to
- * the app: a request that could be anybody's must not lead the browser anywhere.
- * @param registered the row of `selectAsking`, if there is one
+ * Identifies the app of a request, and checks where it continues. These errors are shown to the
+ * person, and not sent to the app: a request that could be anybody's must not lead the browser
+ * anywhere.
+ * @param registered the row of `selectApp`, if there is one
  * @throws 400
  */
-async function checkSender(service: Service, request: Previewed, registered: Registered) {
-	const asking = await identify(service, request, registered);
-	if (!asking.client.redirect_uris.some((uri) => isSameRedirect(uri, request.redirect_uri)))
-		throw invalid("redirect_uri", "The address that the app wants to continue at isn't its own.");
-	return asking;
+async function identifySender(service: Service, request: Previewed, registered: Registered) {
+	const sender = await identify(service, request, registered);
+	if (!sender.client.redirect_uris.some((uri) => isSameRedirect(uri, request.redirect_uri)))
+		throw invalid("redirect_uri", "The redirect URI isn't registered for this app.");
+	return sender;
 }
 
 /**
  * Checks the request of an app.
- * @param registered the row of `selectAsking`, if there is one
+ * @param registered the row of `selectApp`, if there is one
  * @throws 400
  */
-export async function check(
+export async function checkRequest(
 	service: Service,
 	request: Request,
 	registered: Registered,
-): Promise<Asked> {
+): Promise<AccessRequest> {
 	const audience = audienceIn(service, request.resource);
-	return { ...(await checkSender(service, request, registered)), audience };
+	return { ...(await identifySender(service, request, registered)), audience };
 }
 
-/** Returns what is wrong with a request (RFC 6749, section 4.1.2.1; RFC 8707, section 2). */
-function errorIn(service: Service, given: Previewed) {
-	const { error } = request.safeParse(given);
+/** Returns the error in a request, or null (RFC 6749, section 4.1.2.1; RFC 8707, section 2). */
+function errorIn(service: Service, previewed: Previewed) {
+	const { error } = request.safeParse(previewed);
 	const field = error?.issues[0]?.path[0];
-	const { response_type, resource } = given;
+	const { response_type, resource } = previewed;
 	if (field === "response_type" && response_type) return "unsupported_response_type";
 	if (error) return "invalid_request";
 	return resource === undefined || audienceOf(service, resource) ? null : "invalid_target";
@@ -99,8 +100,8 @@ export function urlWith(
 	return url.href;
 }
 
-/** What the person has to know about who asks for what. */
-export const describe = ({ client, audience, scopes }: Asked) => ({
+/** Returns the description of a request for the person who decides. */
+export const toDescription = ({ client, audience, scopes }: AccessRequest) => ({
 	client_id: client.client_id,
 	client_name: client.name,
 	client_host: client.host,
@@ -110,20 +111,20 @@ export const describe = ({ client, audience, scopes }: Asked) => ({
 });
 
 /**
- * Returns what the person has to know to decide, or the error that the app gets instead. Writes
- * nothing.
+ * Returns the description of a request for the person, and the error that the app gets if it is
+ * invalid. Writes nothing.
  */
 export async function preview(
 	tenant: Tenant,
 	request: Previewed,
 ): Promise<z.infer<typeof AppRequest>> {
-	const [[registered]] = await tenant.read(selectAsking(tenant, request));
-	const asking = await checkSender(tenant, request, registered);
+	const [[registered]] = await tenant.read(selectApp(tenant, request));
+	const sender = await identifySender(tenant, request, registered);
 	const error = errorIn(tenant, request);
 	const audience = error ? "api" : audienceIn(tenant, request.resource);
 	const redirect = new URL(request.redirect_uri);
 	return {
-		...describe({ ...asking, audience }),
+		...toDescription({ ...sender, audience }),
 		redirect_host: isLoopback(redirect) || redirect.protocol !== "https:" ? null : redirect.host,
 		error,
 		cancel_url: urlWith(tenant, request, { error: error ?? "access_denied" }),

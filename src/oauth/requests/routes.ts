@@ -4,7 +4,7 @@ import * as shape from "./shape.ts";
 
 const INVALID = "The app can't be identified, or `redirect_uri` isn't one of its own.";
 
-/** What apps ask people for (docs/oauth.md#what-the-person-sees). */
+/** The requests of apps for access (docs/oauth.md#what-the-person-sees). */
 export default router({
 	name: "App requests",
 	description:

@@ -56,7 +56,7 @@ export type Previewed = z.infer<typeof previewed>;
 /** A request of a device (RFC 8628, section 3.1). */
 export const deviceRequest = request.pick({ client_id: true, scope: true, resource: true });
 
-/** What the person allows, which is at most what the app asks for. */
+/** The access that the person gives, at most the requested one. */
 const choice = z.object({
 	scopes: set(text().pipe(z.enum(scopes)), 100)
 		.min(1)
@@ -92,7 +92,7 @@ export const userCode = z.object({
 
 export const deviceApproval = userCode.extend(choice.shape);
 
-/** What an app on a device asks for (docs/oauth.md#devices). */
+/** The request of an app on a device (docs/oauth.md#devices). */
 export const DeviceRequest = z
 	.object({
 		client_id: z.string().describe(CLIENT_ID),
@@ -116,7 +116,7 @@ export const DeviceRequest = z
 	})
 	.meta({ id: "DeviceRequest" });
 
-/** What an app asks for (docs/oauth.md#what-the-person-sees). */
+/** The request of an app (docs/oauth.md#what-the-person-sees). */
 export const AppRequest = DeviceRequest.extend({
 	redirect_host: z
 		.string()

@@ -30,7 +30,9 @@ export function whyIncomplete(sso: string, settings: Settings) {
 	return undefined;
 }
 
-/** What each provider calls itself. Its names of people mean nothing at another provider. */
+/**
+ * The column that identifies the provider. A user's id is only valid at the provider that issued it.
+ */
 const NAMES = { saml: "saml_entity_id", oidc: "oidc_issuer" } as const;
 
 /** Whether a provider was replaced or removed. */

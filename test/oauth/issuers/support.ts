@@ -4,7 +4,7 @@ import * as oauth from "oauth4webapi";
 import { v7 } from "uuid";
 import { expect } from "vitest";
 import { app } from "../../../src/app.ts";
-import { TOKEN_EXCHANGE } from "../../../src/oauth/protocol/token_types.ts";
+import { TOKEN_EXCHANGE } from "../../../src/oauth/protocol/tokens.ts";
 import { received } from "../../support/exporting.ts";
 import { world } from "../../support/world.ts";
 import { send, server } from "../support.ts";

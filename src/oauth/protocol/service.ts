@@ -19,16 +19,16 @@ export const resourceOf = ({ url }: Pick<Service, "url">, audience: Audience) =>
  * don't count: an app would send them tokens that work here.
  */
 export function audienceOf(service: Service, resource: string): Audience | undefined {
-	const asked = URL.parse(resource);
-	if (!asked || ![issuerOf(service), new URL(service.url).origin].includes(asked.origin))
+	const url = URL.parse(resource);
+	if (!url || ![issuerOf(service), new URL(service.url).origin].includes(url.origin))
 		return undefined;
-	const path = asked.href.slice(asked.origin.length).replace(/\/$/, "");
+	const path = url.href.slice(url.origin.length).replace(/\/$/, "");
 	return AUDIENCES.find((audience) => path === `/${audience}`);
 }
 
-/** @throws OauthError if the app names another resource than the one that it was allowed */
+/** @throws OauthError if the request names another resource than the one of the consent */
 export function checkResource(service: Service, form: Form, { audience }: { audience: unknown }) {
 	const resource = form.optional("resource");
 	if (resource !== undefined && audienceOf(service, resource) !== audience)
-		throw new OauthError("invalid_target", "The person has allowed another resource.");
+		throw new OauthError("invalid_target", "The consent was given for another resource.");
 }

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { isRedirectUri, isSameRedirect } from "../../../src/oauth/clients/redirect_uris.ts";
+import { isRedirectUri, isSameRedirect } from "../../../src/oauth/apps/metadata.ts";
 
 test.each([
 	"https://notes.example/callback?x=1",

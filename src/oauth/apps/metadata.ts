@@ -1,5 +1,14 @@
 import * as z from "zod";
+import { displayName } from "../../http/fields.ts";
 import { isLoopback } from "../../http/origins.ts";
+
+/* The metadata that an app gives about itself (RFC 7591, section 2). */
+
+/** The longest name of an app that is shown. */
+export const MAX_NAME_CHARACTERS = 40;
+
+/** The name that an app gives itself. Any value is accepted. */
+export const appName = (replacement: string) => displayName(MAX_NAME_CHARACTERS, replacement);
 
 /** How many redirect URIs an app can have, and how long they can be. */
 export const MAX_REDIRECT_URIS = 50;
@@ -74,7 +83,7 @@ export function isRedirectUri(text: string) {
 	return url.protocol === "http:" ? isLoopback(url) : isOfProgram(url);
 }
 
-/** The redirect URIs that an app says are its own. Others than those that it may have are left out. */
+/** The redirect URIs in an app's metadata, without those that it may not have. */
 export const redirectUris = z
 	.array(z.unknown())
 	.transform((uris) =>

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { appName } from "../../../src/oauth/clients/app_name.ts";
+import { appName } from "../../../src/oauth/apps/metadata.ts";
 
 test.each([
 	["ノート <b>", "ノート <b>"],

@@ -9,10 +9,9 @@ import { jsonOf } from "../../lib/json.ts";
 import { allowsPrivate } from "../../outbound/reach.ts";
 import { reason } from "../../outbound/reason.ts";
 import { sender } from "../../outbound/send.ts";
-import { issuerOf, type Service } from "../protocol/issuer.ts";
+import { issuerOf, type Service } from "../protocol/service.ts";
 import { DEVICE_GRANT } from "../protocol/tokens.ts";
-import { appName } from "./app_name.ts";
-import { redirectUris } from "./redirect_uris.ts";
+import { appName, redirectUris } from "./metadata.ts";
 import { isSelfRegistered, readSelfRegistered } from "./self_registered.ts";
 
 /*
@@ -148,8 +147,8 @@ async function findSelfRegistered(env: Env, client_id: string): Promise<Client> 
 }
 
 /**
- * Returns the app with this client id. A document about it is fetched from its host, or was in the
- * last minutes.
+ * Returns the app with this client id. Its metadata document is fetched from its host, and cached for
+ * a few minutes.
  * @param registered the row of `selectRegistered`, if there is one
  * @throws 400 if the app isn't registered, and has no document about itself
  */

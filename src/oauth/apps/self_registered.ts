@@ -8,8 +8,7 @@ import { jsonOf } from "../../lib/json.ts";
 import { shorten } from "../../lib/text.ts";
 import { DAY_MS } from "../../lib/time.ts";
 import { OauthError } from "../protocol/errors.ts";
-import { appName } from "./app_name.ts";
-import { isRedirectUri, redirectUris } from "./redirect_uris.ts";
+import { appName, isRedirectUri, redirectUris } from "./metadata.ts";
 
 /*
  * Apps that register themselves (RFC 7591). Nothing is stored: the client id is what the app said,
@@ -32,18 +31,18 @@ const Metadata = z.object({
 	),
 });
 
-/** What a client id has in it. */
+/** The payload that is sealed in a client id. */
 const Sealed = Metadata.extend({ expires_at: z.number() });
 
 /** Returns the error for redirect URIs none of which can be used, or that are too long together. */
-function badUris(given: unknown) {
-	const uris: unknown[] = Array.isArray(given) ? given : [];
-	const wrong = uris.find((uri) => typeof uri === "string" && !isRedirectUri(uri));
-	const named =
-		wrong === undefined ? "" : ` This one can't be used: ${shorten(String(wrong), 100)}`;
+function badUris(value: unknown) {
+	const uris: unknown[] = Array.isArray(value) ? value : [];
+	const invalid = uris.find((uri) => typeof uri === "string" && !isRedirectUri(uri));
+	const example =
+		invalid === undefined ? "" : ` This one can't be used: ${shorten(String(invalid), 100)}`;
 	return new OauthError(
 		"invalid_redirect_uri",
-		`The redirect_uris must have an https URL, a URL of the person's computer or one with the app's own scheme, and at most ${MAX_URIS_BYTES} bytes together.${named}`,
+		`The redirect_uris must have an https URL, a URL of the person's computer or one with the app's own scheme, and at most ${MAX_URIS_BYTES} bytes together.${example}`,
 	);
 }
 
@@ -56,11 +55,11 @@ function badUris(given: unknown) {
 export async function register(c: Context<App>) {
 	await limitNetwork(c, "app registrations", 10);
 	const body = jsonOf(new TextDecoder().decode(await bytesOf(c)));
-	const given = z.looseObject({ redirect_uris: z.unknown().optional() }).safeParse(body).data;
-	if (!given)
+	const metadata = z.looseObject({ redirect_uris: z.unknown().optional() }).safeParse(body).data;
+	if (!metadata)
 		throw new OauthError("invalid_client_metadata", "The body must be JSON about the app.");
-	const { data } = Metadata.safeParse(given);
-	if (!data) throw badUris(given.redirect_uris);
+	const { data } = Metadata.safeParse(metadata);
+	if (!data) throw badUris(metadata.redirect_uris);
 	const now = Date.now();
 	const sealed = JSON.stringify({ ...data, expires_at: now + LIFETIME_MS });
 	return {
@@ -76,7 +75,7 @@ export async function register(c: Context<App>) {
 /** Whether a client id has the format of `register`. */
 export const isSelfRegistered = isSealed;
 
-/** Returns what the app said about itself; undefined if it didn't get this id, or has expired. */
+/** Returns the metadata of an app; undefined if the id was never given to one, or has expired. */
 export async function readSelfRegistered(env: Env, client_id: string) {
 	const text = await unseal(env, client_id, PLACE).catch(() => undefined);
 	if (text === undefined) return undefined;
