@@ -18,6 +18,7 @@ export type Large = (
 
 /** How a select is filtered, sorted and paged. */
 export type List<S extends SQLiteSelect> = {
+	select: () => S;
 	where: SQL | undefined;
 	/** The columns to sort by, which must be unique together. */
 	by: SQLiteColumn[];
@@ -37,6 +38,11 @@ export type List<S extends SQLiteSelect> = {
 	 * with OR or IN would sort all rows. At most `MAX_PARTS`.
 	 */
 	parts?: (SQL | undefined)[];
+	/**
+	 * The rows of the list, if an index finds them in another order. They are sorted without being
+	 * read whole. `id` and `by` are columns of `from` in an index.
+	 */
+	few?: { id: SQLiteColumn; from: SQLiteTable | SQL; where: SQL | undefined } | undefined;
 	/** The names of `by` in the result, if columns have an alias. Needed with `parts`. */
 	names?: string[];
 	/** Needed if a page could be too large for memory (`db/large.ts`). It then ends earlier. */
@@ -52,36 +58,29 @@ type Slice = Pick<Page, "after" | "offset"> & { rows: number | Placeholder };
 /**
  * Returns the two statements for a page: its rows and one more, and the total. With a cursor, the
  * page starts after the cursor's row instead of skipping `offset` rows, and the total is taken from
- * the cursor.
+ * the cursor. If `rows` is a placeholder, it must be for few rows: `large` is ignored.
  */
-export const paged = <S extends SQLiteSelect>(
-	db: Database,
-	{ limit, offset, after }: Omit<Page, "url">,
-	select: () => S,
-	list: List<S>,
-) => statementsOf(db, { rows: limit + 1, offset, after }, select, list);
-
-/** Like `paged`, for a first page with a placeholder for its few rows: it ignores `large`. */
-export const firstPage = <S extends SQLiteSelect>(
-	db: Database,
-	rows: Placeholder,
-	select: () => S,
-	list: List<S>,
-) => statementsOf(db, { rows, offset: 0, after: undefined }, select, list);
-
-function statementsOf<S extends SQLiteSelect>(
+export function paged<S extends SQLiteSelect>(
 	db: Database,
 	page: Slice,
-	select: () => S,
-	{ where, by, order = "desc", seek, total, parts, names, large }: List<S>,
+	{ select, where, by, order = "desc", seek, total, parts, few, names, large }: List<S>,
 ) {
 	const after = page.after?.keys.length === by.length ? page.after : undefined;
-	const count = after
-		? sql`${after.count}`
+	const whole = few
+		? countWhere(few.from, few.where)
 		: (total ?? sql`(select count(*) from (${select().where(where).getSQL()}))`);
+	const count = after ? sql`${after.count}` : whole;
 	const sort = order === "desc" ? desc : asc;
 	const isLater = after && (seek ?? afterCursor(by, order))(after.keys);
-	const [first, ...others] = (parts ?? [undefined]).map((part) => and(where, part, isLater));
+	const isFound =
+		few &&
+		sql`${few.id} in (
+			select ${few.id} from ${few.from} where ${and(few.where, isLater)}
+			order by ${sql.join(by.map(sort), sql`, `)}
+			limit ${typeof page.rows === "number" ? page.rows + (after ? 0 : page.offset) : page.rows})`;
+	const [first, ...others] = (parts ?? [undefined]).map((part) =>
+		and(where, isFound, part, isLater),
+	);
 	if (others.length >= MAX_PARTS) throw new Error(`A list has more than ${MAX_PARTS} parts.`);
 	const sorted = others.length === 0 ? by : (names ?? by.map(({ name }) => name)).map(identifier);
 	const union = select().where(first);
@@ -97,29 +96,6 @@ function statementsOf<S extends SQLiteSelect>(
 		.offset(offset);
 	const counted = db.select({ count: sql<number>`${count}`.as("count") }).from(sql`(select 1)`);
 	return [rows, counted] as const;
-}
-
-/** Rows that an index returns in another order than the list's. */
-type Matches = {
-	/** The id of a row: a column of `from` in an index, like those in `by`. */
-	id: SQLiteColumn;
-	from: SQLiteTable | SQL;
-	where: SQL | undefined;
-	by: SQLiteColumn[];
-	order?: "asc" | "desc";
-};
-
-/** Returns `where` and `total` of a list whose matches are sorted without reading them whole. */
-export function matching(page: Page, { id, from, where, by, order = "desc" }: Matches) {
-	const after = page.after?.keys.length === by.length ? page.after : undefined;
-	const isLater = after && afterCursor(by, order)(after.keys);
-	const sorted = by.map((column) => sql`${column} ${sql.raw(order)}`);
-	const limit = page.limit + 1 + (after ? 0 : page.offset);
-	return {
-		where: sql`${id} in (
-			select ${id} from ${from} where ${and(where, isLater)} order by ${sql.join(sorted, sql`, `)} limit ${limit})`,
-		total: countWhere(from, where),
-	};
 }
 
 /** Adds the rows of another select, which must have the same columns, to the first. */

@@ -57,7 +57,8 @@ export const activityOf = ({ id, name }: Pick<Row, "id" | "name">) => ({
 /** Lists streams, newest first. */
 export const list = async (tenant: Tenant, page: Page) =>
 	mapResults(
-		await readPage(tenant, page, () => select(tenant).$dynamic(), {
+		await readPage(tenant, page, {
+			select: () => select(tenant).$dynamic(),
 			where: ofTenant(tenant),
 			by: [auditStreams.id],
 			keys: ({ id }) => [id],

@@ -75,7 +75,8 @@ export const byId = (tenant: Tenant, id: string) =>
 /** Lists webhooks, newest first. */
 export const list = async (tenant: Tenant, page: Page) =>
 	mapResults(
-		await readPage(tenant, page, () => select(tenant).$dynamic(), {
+		await readPage(tenant, page, {
+			select: () => select(tenant).$dynamic(),
 			where: ofOrganization(tenant),
 			by: [columns.id],
 			keys: ({ id }) => [id],

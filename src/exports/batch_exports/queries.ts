@@ -40,20 +40,16 @@ const EXPORTS = sql`${batchExports} join ${projects} on ${eq(projects.id, batchE
 
 /** Lists exports, newest first. */
 export const list = (tenant: Tenant, page: Page) =>
-	readPage(
-		tenant,
-		page,
-		() => select(tenant).$dynamic(),
-		{
-			where: visibleExports(tenant),
-			by: [batchExports.uuid],
-			keys: ({ id }) => [id],
-			total: countWhere(EXPORTS, visibleExports(tenant)),
-			// Measuring rows costs rows, and a short page can't be too large.
-			large: page.limit > 100 ? largeRows(SIZE, EXPORTS) : undefined,
-		},
-		toBatchExport,
-	);
+	readPage(tenant, page, {
+		select: () => select(tenant).$dynamic(),
+		where: visibleExports(tenant),
+		by: [batchExports.uuid],
+		keys: ({ id }) => [id],
+		total: countWhere(EXPORTS, visibleExports(tenant)),
+		// Measuring rows costs rows, and a short page can't be too large.
+		large: page.limit > 100 ? largeRows(SIZE, EXPORTS) : undefined,
+		to: toBatchExport,
+	});
 
 export const find = async (tenant: Tenant, id: string) => toBatchExport(await read(tenant, id));
 

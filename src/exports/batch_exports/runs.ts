@@ -16,7 +16,7 @@ import type * as z from "zod";
 import type { Tenant } from "../../access/tenant.ts";
 import { retry as again } from "../../access/unit_of_work.ts";
 import { assertExists, inList } from "../../db/client.ts";
-import { countWhere, matching } from "../../db/list.ts";
+import { countWhere } from "../../db/list.ts";
 import {
 	batchExportRuns,
 	batchExports,
@@ -106,15 +106,16 @@ export function list(tenant: Tenant, id: string, page: Page, filters: z.infer<ty
 			isByTime ? [data_interval_end, id] : [id],
 	};
 	if (!statuses.has("Completed")) {
-		const few = matching(page, {
-			id: run_id,
-			from: fewRuns(ofExport, [...statuses], isOfKind),
-			where: and(where, or(...ranges)),
-			by: all.by,
+		return listWithin(tenant, id, page, {
+			...all,
+			// With = instead of IN, SQLite would read all runs in the order of the list, to find these few.
+			where: sql`${batchExportRuns.batch_export_id} in ${rowIdOf(tenant, id)}`,
+			few: {
+				id: run_id,
+				from: fewRuns(ofExport, [...statuses], isOfKind),
+				where: and(where, or(...ranges)),
+			},
 		});
-		// With = instead of IN, SQLite would read all runs in the order of the list, to find these few.
-		const isFound = sql`${batchExportRuns.batch_export_id} in ${rowIdOf(tenant, id)} and ${few.where}`;
-		return listWithin(tenant, id, page, { ...all, ...few, where: isFound });
 	}
 	const others = RUN_STATUSES.filter((one) => !statuses.has(one));
 	const isShown = and(

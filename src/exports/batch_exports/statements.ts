@@ -2,15 +2,15 @@
 import { and, eq, sql } from "drizzle-orm";
 import type { SQLiteColumn, SQLiteSelect } from "drizzle-orm/sqlite-core";
 import { v7 } from "uuid";
+import { readPage } from "../../access/pages.ts";
 import type { TenantSql } from "../../access/query_scope.ts";
 import type { Tenant } from "../../access/tenant.ts";
 import { visibleProject } from "../../access/visible.ts";
 import { aliased, insertEach } from "../../db/client.ts";
-import { counter, type List, paged, type RowOf } from "../../db/list.ts";
+import { counter, type List } from "../../db/list.ts";
 import { batchExportRuns, batchExports } from "../../db/schema/batch_exports.ts";
 import { projects } from "../../db/schema/organizations.ts";
-import { orNotFound } from "../../http/errors.ts";
-import { envelope, type Page } from "../../http/page.ts";
+import type { Page } from "../../http/page.ts";
 import { now } from "../../lib/time.ts";
 import { countInserted, launch, waiting } from "../engine/launch.ts";
 import { logWhere } from "../engine/run_log.ts";
@@ -71,19 +71,12 @@ export const selectName = (tenant: Tenant, id: string) =>
 		.where(byId(tenant, id));
 
 /** Returns a page of an export's objects. Throws 404 if the caller can't see the export. */
-export async function listWithin<S extends SQLiteSelect>(
+export const listWithin = <S extends SQLiteSelect>(
 	tenant: Tenant,
 	id: string,
 	page: Page,
-	{ select, ...list }: List<S> & { select: () => S },
-) {
-	const [rows, [counted], [parent]] = await tenant.read(
-		...paged(tenant.db, page, select, list),
-		selectName(tenant, id),
-	);
-	orNotFound(parent);
-	return envelope<RowOf<S>>(page, rows, counted?.count ?? 0, list.keys);
-}
+	list: List<S>,
+) => readPage(tenant, page, { parent: selectName(tenant, id), ...list });
 
 export const countOf = (tenant: Tenant, id: string, ...columns: SQLiteColumn[]) =>
 	sql.join(

@@ -30,7 +30,8 @@ const byId = (tenant: Tenant, id: string) =>
 
 /** Newest first. */
 export const list = (tenant: Tenant, page: Page) =>
-	readPage(tenant, page, () => select(tenant).$dynamic(), {
+	readPage(tenant, page, {
+		select: () => select(tenant).$dynamic(),
 		where: isOwned(tenant),
 		by: [oauthClients.id],
 		keys: ({ id }) => [id],

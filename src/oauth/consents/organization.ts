@@ -29,13 +29,12 @@ const toGrant = (grant: Grant): z.infer<typeof OrganizationOauthGrant> => ({
 
 /** Newest first. Reads the keys of all members: an index would cost a written row for each key. */
 export const list = (tenant: Tenant, page: Page) =>
-	readPage(
-		tenant,
-		page,
-		() => select(tenant.db).$dynamic(),
-		{ ...ORDER, where: and(isHere(tenant), isCurrent()) },
-		toGrant,
-	);
+	readPage(tenant, page, {
+		select: () => select(tenant.db).$dynamic(),
+		...ORDER,
+		where: and(isHere(tenant), isCurrent()),
+		to: toGrant,
+	});
 
 /**
  * Ends the access of a member's app, also to other organizations. Each organization that it is

@@ -1,6 +1,6 @@
 import { and, eq, gt } from "drizzle-orm";
 import type * as z from "zod";
-import { readPageIn } from "../../access/pages.ts";
+import { readPage } from "../../access/pages.ts";
 import type { Tenant } from "../../access/tenant.ts";
 import { retry } from "../../access/unit_of_work.ts";
 import { selectCaller } from "../../access/visible.ts";
@@ -43,7 +43,8 @@ const toGrant = (grant: Grant): z.infer<typeof OauthGrant> => ({
 
 /** Newest first. Throws 404 if the user isn't the caller. */
 export const list = (tenant: Tenant, uuid: string, page: Page) =>
-	readPageIn(tenant, page, selectCaller(tenant, uuid), {
+	readPage(tenant, page, {
+		parent: selectCaller(tenant, uuid),
 		...ORDER,
 		select: () => select(tenant.db).$dynamic(),
 		where: and(isOwn(tenant), isCurrent()),

@@ -2,7 +2,7 @@ import { and, eq, getTableColumns } from "drizzle-orm";
 import { v7 } from "uuid";
 import type * as z from "zod";
 import { assertRoom } from "../../access/objects.ts";
-import { readPageIn } from "../../access/pages.ts";
+import { readPage } from "../../access/pages.ts";
 import type { Tenant } from "../../access/tenant.ts";
 import { retry } from "../../access/unit_of_work.ts";
 import { changes, isUnchanged } from "../../db/changes.ts";
@@ -57,7 +57,8 @@ export async function findAccount(tenant: Tenant, account: string) {
 /** Newest first. Throws 404 if there is no such service account. */
 export function list(tenant: Tenant, account: string, page: Page) {
 	const where = isOwned(tenant, account);
-	return readPageIn(tenant, page, selectOwner(tenant, ownerOf(tenant, account)), {
+	return readPage(tenant, page, {
+		parent: selectOwner(tenant, ownerOf(tenant, account)),
 		select: () => select(tenant).$dynamic(),
 		where,
 		by: [trustedIssuers.id],

@@ -24,6 +24,7 @@ import type { create, filters, Verified } from "./shape.ts";
 
 /** All domains of the organization. */
 const all = (tenant: TenantSql) => ({
+	select: () => select(tenant).$dynamic(),
 	where: eq(domains.organization_id, tenant.organization),
 	total: countWhere(domains, eq(domains.organization_id, tenant.organization)),
 	by: [domains.domain],
@@ -31,21 +32,18 @@ const all = (tenant: TenantSql) => ({
 	order: "asc" as const,
 });
 
-const byName = cacheList(
-	(tenant) => select(tenant).$dynamic(),
-	(tenant) => all(tenant),
-);
+const byName = cacheList(all);
 
 /** Lists the domains, ordered by name. */
 export async function list(tenant: Tenant, page: Page, { search }: z.infer<typeof filters>) {
 	if (!search) return mapResults(await readCachedPage(tenant, page, byName), toDomain);
 	const where = and(all(tenant).where, contains(domains.domain, search));
-	const rows = await readPage(tenant, page, () => select(tenant).$dynamic(), {
+	return readPage(tenant, page, {
 		...all(tenant),
 		where,
 		total: countWhere(domains, where),
+		to: toDomain,
 	});
-	return mapResults(rows, toDomain);
 }
 
 const read = (tenant: Tenant, id: string) => tenant.find(select(tenant).where(byId(tenant, id)));

@@ -46,17 +46,13 @@ const toOrganization = ({ organization_id: _, ...row }: Row): z.infer<typeof Org
 
 /** Newest first. Ordered by a column of `members`, so that one index both filters and sorts. */
 export const list = (tenant: Tenant, page: Page) =>
-	readPage(
-		tenant,
-		page,
-		() => select(tenant).$dynamic(),
-		{
-			...visibleOrganizations(tenant),
-			by: [members.organization_id],
-			keys: ({ organization_id }) => [organization_id],
-		},
-		toOrganization,
-	);
+	readPage(tenant, page, {
+		select: () => select(tenant).$dynamic(),
+		...visibleOrganizations(tenant),
+		by: [members.organization_id],
+		keys: ({ organization_id }) => [organization_id],
+		to: toOrganization,
+	});
 
 const read = (tenant: Tenant) =>
 	tenant.find(select(tenant).where(eq(organizations.id, tenant.organization)));

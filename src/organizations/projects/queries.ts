@@ -55,8 +55,12 @@ export function list(tenant: Tenant, page: Page, { search }: z.infer<typeof filt
 	const within =
 		tenant.kind === "organization" ? eq(members.organization_id, tenant.organization) : undefined;
 	const { join, ...visible } = visibleProjects(tenant, within, search);
-	const list = { ...visible, ...SORTED };
-	return readPage(tenant, page, () => selectJoined(tenant, join), list, toProject);
+	return readPage(tenant, page, {
+		select: () => selectJoined(tenant, join),
+		...visible,
+		...SORTED,
+		to: toProject,
+	});
 }
 
 export const find = (tenant: Tenant) =>

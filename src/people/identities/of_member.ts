@@ -1,5 +1,5 @@
 import { and, eq, type SQL, sql } from "drizzle-orm";
-import { readPageIn } from "../../access/pages.ts";
+import { readPage } from "../../access/pages.ts";
 import type { Tenant } from "../../access/tenant.ts";
 import { retry } from "../../access/unit_of_work.ts";
 import { userWith } from "../../access/visible.ts";
@@ -50,7 +50,8 @@ function selectPerson(tenant: Tenant, uuid: string) {
 }
 
 export const list = (tenant: Tenant, uuid: string, page: Page) =>
-	readPageIn(tenant, page, selectPerson(tenant, uuid), {
+	readPage(tenant, page, {
+		parent: selectPerson(tenant, uuid),
 		select: () => select(tenant),
 		where: isHere(tenant, uuid),
 		total: countWhere(identities, isHere(tenant, uuid)),

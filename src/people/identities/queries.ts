@@ -1,6 +1,6 @@
 import { eq, sql } from "drizzle-orm";
 import type * as z from "zod";
-import { readPageIn } from "../../access/pages.ts";
+import { readPage } from "../../access/pages.ts";
 import type { Tenant } from "../../access/tenant.ts";
 import { retry } from "../../access/unit_of_work.ts";
 import { currentOrganization, selectCaller } from "../../access/visible.ts";
@@ -41,7 +41,8 @@ export const toIdentity = (row: Row): z.infer<typeof Identity> => ({
 const own = ({ key }: Tenant) => eq(identities.user_id, key.user_id);
 
 export const list = (tenant: Tenant, uuid: string, page: Page) =>
-	readPageIn(tenant, page, selectCaller(tenant, uuid), {
+	readPage(tenant, page, {
+		parent: selectCaller(tenant, uuid),
 		select: () => select(tenant),
 		where: own(tenant),
 		total: countWhere(identities, own(tenant)),

@@ -69,7 +69,7 @@ export function list(tenant: Tenant, page: Page, { search }: z.infer<typeof filt
 		by: [invites.id],
 		keys: ({ id }: { id: string }) => [id],
 	};
-	return readPage(tenant, page, () => select(tenant).$dynamic(), list, toInvite);
+	return readPage(tenant, page, { select: () => select(tenant).$dynamic(), ...list, to: toInvite });
 }
 
 /**

@@ -5,7 +5,7 @@ import type { TenantSql } from "../../access/query_scope.ts";
 import type { Tenant } from "../../access/tenant.ts";
 import { userWith } from "../../access/visible.ts";
 import { contains } from "../../db/contains.ts";
-import { counter, matching } from "../../db/list.ts";
+import { counter } from "../../db/list.ts";
 import { organizations } from "../../db/schema/organizations.ts";
 import { members, users } from "../../db/schema/people.ts";
 import { normalizeAddress } from "../../http/fields.ts";
@@ -18,23 +18,21 @@ const BY = [members.joined_at, members.id];
 
 /** All active members. */
 const active = (tenant: TenantSql) => ({
+	select: () => select(tenant).$dynamic(),
 	where: and(eq(members.organization_id, tenant.organization), eq(members.is_active, true)),
 	total: counter(organizations.active_members, tenant.organization),
 	by: BY,
 	keys: ({ joined_at, id }: Row) => [joined_at, id],
 });
 
-const newestFirst = cacheList(
-	(tenant) => select(tenant).$dynamic(),
-	(tenant) => active(tenant),
-);
+const newestFirst = cacheList(active);
 
 /** The text that is searched. */
 const NAME = sql`${users.first_name} || ' ' || ${users.last_name} || ' ' || ${users.email}`;
 
 type Filters = z.infer<typeof filters>;
 
-/** How to find the members that match the filters; undefined if there are no filters. */
+/** The members that match the filters; undefined if there are no filters. */
 function matches(tenant: Tenant, given: Filters) {
 	const { email, search, level, is_2fa_enabled, updated_after } = given;
 	const hasUsers = search !== undefined || is_2fa_enabled !== undefined;
@@ -50,7 +48,6 @@ function matches(tenant: Tenant, given: Filters) {
 			id: members.user_id,
 			from: hasUsers ? sql`${members} join ${users} on ${users.id} = ${members.user_id}` : members,
 			where: and(active(tenant).where, where),
-			by: BY,
 		}
 	);
 }
@@ -59,13 +56,9 @@ function matches(tenant: Tenant, given: Filters) {
 export function list(tenant: Tenant, page: Page, given: Filters) {
 	if (Object.values(given).every((value) => value === undefined))
 		return readCachedPage(tenant, page, newestFirst);
-	const order = given.order === "joined_at" ? "asc" : "desc";
-	const all = active(tenant);
-	const filtered = matches(tenant, given);
-	const found = filtered && matching(page, { ...filtered, order });
-	return readPage(tenant, page, () => select(tenant).$dynamic(), {
-		...all,
-		...(found && { ...found, where: and(all.where, found.where) }),
-		order,
+	return readPage(tenant, page, {
+		...active(tenant),
+		few: matches(tenant, given),
+		order: given.order === "joined_at" ? "asc" : "desc",
 	});
 }

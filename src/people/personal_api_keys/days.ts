@@ -1,5 +1,5 @@
 import { eq } from "drizzle-orm";
-import { readPageIn } from "../../access/pages.ts";
+import { readPage } from "../../access/pages.ts";
 import type { Tenant } from "../../access/tenant.ts";
 import { personalApiKeyDays, personalApiKeys } from "../../db/schema/personal_api_keys.ts";
 import type { Page } from "../../http/page.ts";
@@ -15,7 +15,8 @@ export function list(tenant: Tenant, owner: Owner, id: string, page: Page) {
 		.select({ id: personalApiKeys.id })
 		.from(personalApiKeys)
 		.where(byId(tenant, owner, id));
-	return readPageIn(tenant, page, keyId, {
+	return readPage(tenant, page, {
+		parent: keyId,
 		select: () => select.$dynamic(),
 		where: eq(personalApiKeyDays.key_id, keyId),
 		by: [day],

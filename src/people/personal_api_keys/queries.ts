@@ -2,7 +2,7 @@ import { and, eq, isNull, sql } from "drizzle-orm";
 import { v7 } from "uuid";
 import type * as z from "zod";
 import { removeRow } from "../../access/objects.ts";
-import { readPageIn } from "../../access/pages.ts";
+import { readPage } from "../../access/pages.ts";
 import type { Tenant } from "../../access/tenant.ts";
 import { retry } from "../../access/unit_of_work.ts";
 import { currentOrganization } from "../../access/visible.ts";
@@ -55,7 +55,8 @@ export async function findOwner(tenant: Tenant, owner: Owner) {
 
 /** Newest first. Throws 404 if there is no such owner. */
 export const list = (tenant: Tenant, owner: Owner, page: Page) =>
-	readPageIn(tenant, page, selectOwner(tenant, owner), {
+	readPage(tenant, page, {
+		parent: selectOwner(tenant, owner),
 		select: () => select(tenant).$dynamic(),
 		where: isOwned(owner),
 		by: [personalApiKeys.id],

@@ -41,7 +41,8 @@ const byUser = (tenant: Tenant, uuid: string) =>
 
 /** Newest first. */
 export const list = (tenant: Tenant, page: Page) =>
-	readPage(tenant, page, () => select(tenant).$dynamic(), {
+	readPage(tenant, page, {
+		select: () => select(tenant).$dynamic(),
 		where: and(eq(projectMembers.project_id, tenant.project), isActivePerson),
 		by: [projectMembers.id],
 		keys: ({ id }) => [id],

@@ -1,6 +1,6 @@
 import { and, eq, sql } from "drizzle-orm";
 import type * as z from "zod";
-import { readPageIn } from "../../access/pages.ts";
+import { readPage } from "../../access/pages.ts";
 import type { Tenant } from "../../access/tenant.ts";
 import { retry } from "../../access/unit_of_work.ts";
 import { selectVisibleProjects } from "../../access/visible.ts";
@@ -36,7 +36,8 @@ const select = ({ db }: Tenant) =>
 
 /** Lists the groups, ordered by their age, newest first. */
 export const list = (tenant: Tenant, domain_id: string, page: Page) =>
-	readPageIn(tenant, page, selectDomain(tenant, domain_id), {
+	readPage(tenant, page, {
+		parent: selectDomain(tenant, domain_id),
 		select: () => select(tenant),
 		where: eq(scimGroups.domain_id, domain_id.toLowerCase()),
 		by: [scimGroups.id],

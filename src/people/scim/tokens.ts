@@ -2,7 +2,7 @@ import { and, eq, gt, isNull, lte, or, sql } from "drizzle-orm";
 import { v7 } from "uuid";
 import type * as z from "zod";
 import { removeRow } from "../../access/objects.ts";
-import { readPageIn } from "../../access/pages.ts";
+import { readPage } from "../../access/pages.ts";
 import type { Tenant } from "../../access/tenant.ts";
 import { retry } from "../../access/unit_of_work.ts";
 import { assertThat } from "../../db/client.ts";
@@ -34,7 +34,8 @@ const isValid = () => or(isNull(scimTokens.expires_at), gt(scimTokens.expires_at
 
 /** Lists the tokens that still work, newest first. */
 export const list = (tenant: Tenant, domain_id: string, page: Page) =>
-	readPageIn(tenant, page, selectDomain(tenant, domain_id), {
+	readPage(tenant, page, {
+		parent: selectDomain(tenant, domain_id),
 		select: () => select(tenant),
 		where: and(ofDomain(tenant, domain_id), isValid()),
 		by: [scimTokens.id],

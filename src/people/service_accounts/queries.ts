@@ -58,7 +58,8 @@ const byId = (tenant: Tenant, id: string) =>
 
 /** Newest first. */
 export const list = (tenant: Tenant, page: Page) =>
-	readPage(tenant, page, () => select(tenant).$dynamic(), {
+	readPage(tenant, page, {
+		select: () => select(tenant).$dynamic(),
 		where: eq(serviceAccounts.organization_id, tenant.organization),
 		by: [serviceAccounts.id],
 		keys: ({ id }) => [id],

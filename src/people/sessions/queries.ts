@@ -1,6 +1,6 @@
 import { and, eq, gt, isNotNull, sql } from "drizzle-orm";
 import type * as z from "zod";
-import { readPageIn } from "../../access/pages.ts";
+import { readPage } from "../../access/pages.ts";
 import type { Tenant } from "../../access/tenant.ts";
 import { retry } from "../../access/unit_of_work.ts";
 import { selectCaller } from "../../access/visible.ts";
@@ -41,7 +41,8 @@ const toSession = (
 
 /** Newest first. Throws 404 if the user isn't the caller. */
 export const list = (tenant: Tenant, uuid: string, page: Page) =>
-	readPageIn(tenant, page, selectCaller(tenant, uuid), {
+	readPage(tenant, page, {
+		parent: selectCaller(tenant, uuid),
 		select: () => select(tenant).$dynamic(),
 		where: isOwn(tenant),
 		by: [personalApiKeys.id],

@@ -78,7 +78,7 @@ export const list = (tenant: Tenant, page: Page) => {
 			sql`${pluginConfigs} join ${plugins} on ${eq(plugins.id, pluginConfigs.plugin_id)}`,
 		),
 	};
-	return readPage(tenant, page, query, listed, toListedConfig);
+	return readPage(tenant, page, { select: query, ...listed, to: toListedConfig });
 };
 
 const read = (tenant: Tenant, id: string) => tenant.find(select(tenant).where(byId(tenant, id)));

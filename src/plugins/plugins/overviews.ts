@@ -92,8 +92,10 @@ export async function activity(
 
 /** Lists visible plugins without an enabled config in the organization. */
 export async function unused(tenant: Tenant, { condition }: Family, page: Page) {
-	const shown = visible(tenant, and(condition, isUnused(tenant)));
-	const rows = await readPage(tenant, page, () => select(tenant).$dynamic(), shown);
+	const rows = await readPage(tenant, page, {
+		select: () => select(tenant).$dynamic(),
+		...visible(tenant, and(condition, isUnused(tenant))),
+	});
 	return withPlugin(rows.results[0], mapResults(rows, toPlugin));
 }
 
@@ -101,15 +103,15 @@ export async function unused(tenant: Tenant, { condition }: Family, page: Page) 
 export async function exportConfigs(tenant: Tenant, { condition }: Family, page: Page) {
 	const isProject = eq(projects.id, pluginConfigs.project_id);
 	const isPlugin = eq(plugins.id, pluginConfigs.plugin_id);
-	const query = () =>
-		tenant.db
-			.select(configColumns())
-			.from(pluginConfigs)
-			.innerJoin(projects, isProject)
-			.innerJoin(plugins, isPlugin)
-			.innerJoin(organizations, isPluginOrganization)
-			.$dynamic();
-	const listed = {
+	const rows = await readPage(tenant, page, {
+		select: () =>
+			tenant.db
+				.select(configColumns())
+				.from(pluginConfigs)
+				.innerJoin(projects, isProject)
+				.innerJoin(plugins, isPlugin)
+				.innerJoin(organizations, isPluginOrganization)
+				.$dynamic(),
 		where: and(
 			eq(projects.organization_id, tenant.organization),
 			eq(pluginConfigs.enabled, true),
@@ -120,16 +122,13 @@ export async function exportConfigs(tenant: Tenant, { condition }: Family, page:
 		),
 		names: ["config_id"],
 		by: [pluginConfigs.id],
-		keys: ({ id }: { id: number }) => [id],
+		keys: ({ id }) => [id],
 		large: largeRows(
 			sql`${sizeOf(pluginConfigs.config)} + ${pluginBytes}`,
 			sql`${pluginConfigs} join ${projects} on ${isProject} join ${plugins} on ${isPlugin}`,
 		),
-	};
-	const rows = await readPage(tenant, page, query, listed, (row) => ({
-		plugin: row.plugin,
-		config: toListedConfig(row),
-	}));
+		to: (row) => ({ plugin: row.plugin, config: toListedConfig(row) }),
+	});
 	return withPlugin(
 		rows.results[0]?.plugin,
 		mapResults(rows, ({ config }) => config),

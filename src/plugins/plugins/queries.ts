@@ -31,7 +31,10 @@ import {
 /** Lists the plugins of a family. */
 export const list = async (tenant: Tenant, { condition }: Family, page: Page) =>
 	mapResults(
-		await readPage(tenant, page, () => select(tenant).$dynamic(), visible(tenant, condition)),
+		await readPage(tenant, page, {
+			select: () => select(tenant).$dynamic(),
+			...visible(tenant, condition),
+		}),
 		toPlugin,
 	);
 
@@ -52,7 +55,7 @@ export const listAll = async (
 		family?.length ? isIn(family) : undefined,
 		search ? or(...texts.map((text) => contains(text, search))) : undefined,
 	);
-	const rows = await readPage(tenant, page, query, visible(tenant, filter));
+	const rows = await readPage(tenant, page, { select: query, ...visible(tenant, filter) });
 	return mapResults(rows, ({ families, ...row }) => ({ ...toPlugin(row), families }));
 };
 

@@ -1,6 +1,6 @@
 import { and, eq, inArray, sql } from "drizzle-orm";
 import type * as z from "zod";
-import { readPageIn } from "../../access/pages.ts";
+import { readPage } from "../../access/pages.ts";
 import type { Tenant } from "../../access/tenant.ts";
 import { retry } from "../../access/unit_of_work.ts";
 import { currentOrganization, selectCaller } from "../../access/visible.ts";
@@ -48,7 +48,8 @@ const byId = (tenant: Tenant, uuid: string, id: string) =>
 /** Newest first. Throws 404 if `uuid` is somebody else's. */
 export function list(tenant: Tenant, uuid: string, page: Page) {
 	const where = isTheirs(tenant, uuid);
-	return readPageIn(tenant, page, selectCaller(tenant, uuid), {
+	return readPage(tenant, page, {
+		parent: selectCaller(tenant, uuid),
 		select: () => select(tenant).$dynamic(),
 		where,
 		by: [passkeys.id],
