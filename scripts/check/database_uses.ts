@@ -24,7 +24,7 @@ const ALLOWED: Record<string, string> = {
 	"src/db/cached_statements.ts": "Prepares statements for a batch.",
 	"src/db/bookmark.ts": "Opens the database for the guard.",
 	"src/db/client.ts": "Counts the statements of a scheduled run.",
-	"src/exports/engine/launch.ts": LATER,
+	"src/exports/engine/start_runs.ts": LATER,
 	"src/exports/ingestion/queries.ts": LATER,
 };
 

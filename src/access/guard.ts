@@ -11,8 +11,8 @@ import { badCredentials, forbidden, notFound } from "../http/errors.ts";
 import { addressOf, checkAddress } from "../keys/addresses.ts";
 import { recordColumns, toKey } from "../keys/keys.ts";
 import { checkKey } from "./key_check.ts";
-import { IDS, KEY } from "./query_scope.ts";
-import { idsOf, type Place } from "./target.ts";
+import { keyParams, targetParams } from "./query_scope.ts";
+import { idsOf, type Target } from "./target.ts";
 import { allowsApp } from "./visible.ts";
 
 /** The key's digest, the condition on the tenant's organization, and SQL for the project's id. */
@@ -63,15 +63,15 @@ export const guard = (db: Database, { hash, isOrganization, project }: GuardInpu
 
 type GuardRow = Awaited<ReturnType<typeof guard>>[number];
 
-/** The guard's statement for all places of a form (`formOf`). */
-export const cachedGuard = cacheByForm((db, place: Place) => {
-	const { organization, project } = idsOf(place, KEY.user_id, IDS);
+/** The guard's statement for all targets of a form (`formOf`). */
+export const cachedGuard = cacheByForm((db, target: Target) => {
+	const { organization, project } = idsOf(target, keyParams.user_id, targetParams);
 	// One row less than with the organization's id.
-	const isNamed = typeof place.organization === "string" && place.organization !== "@current";
+	const isNamed = typeof target.organization === "string" && target.organization !== "@current";
 	const isOrganization = isNamed
-		? eq(organizations.uuid, IDS.organization)
+		? eq(organizations.uuid, targetParams.organization)
 		: eq(organizations.id, organization);
-	return new CachedStatement(guard(db, { hash: KEY.hash, isOrganization, project }));
+	return new CachedStatement(guard(db, { hash: keyParams.hash, isOrganization, project }));
 });
 
 /**
@@ -80,7 +80,7 @@ export const cachedGuard = cacheByForm((db, place: Place) => {
  * caller is a member, because others must not learn these ids.
  * @throws the error of the first check that fails
  */
-export async function authorize(c: Context<App>, row: GuardRow, place: Place) {
+export async function authorize(c: Context<App>, row: GuardRow, target: Target) {
 	const key = toKey(row);
 	if (!key) throw badCredentials();
 	const { organization_id, organization_uuid, project_id, level: member_level } = row;
@@ -88,7 +88,7 @@ export async function authorize(c: Context<App>, row: GuardRow, place: Place) {
 	const denied =
 		(await checkAddress(key, addressOf(c))) ??
 		checkKey(key, c.get("scope"), {
-			...place,
+			...target,
 			...(isMember && {
 				organization: organization_uuid ?? undefined,
 				project: project_id ?? undefined,
@@ -98,7 +98,7 @@ export async function authorize(c: Context<App>, row: GuardRow, place: Place) {
 	if (isMember && !row.is_app_allowed) throw forbidden("The organization doesn't allow this app.");
 	const level = Math.max(member_level ?? 0, row.project_level ?? 0);
 	const isHidden = !isMember || (row.access_control && level < ADMIN && !row.project_level);
-	const { kind, organization, project, isEnd } = place;
+	const { kind, organization, project, endsThere: isEnd } = target;
 	if (organization !== undefined) {
 		if (!organization_id) throw notFound(isEnd ? undefined : "Organization not found.");
 		if (!isMember) throw isEnd ? notFound() : forbidden();

@@ -30,7 +30,7 @@ declare module "hono" {
 const LEASE_MS = MINUTE_MS;
 
 /** Response headers that belong to the current request, so they aren't stored. */
-const NOT_STORED = /^(x-request-id|vary|ratelimit-policy|access-control-.*)$/;
+const RESPONSE_ONLY = /^(x-request-id|vary|ratelimit-policy|access-control-.*)$/;
 
 const KEY = /^[\x20-\x7e]{1,255}$/;
 
@@ -138,7 +138,7 @@ export class Idempotency {
 		}
 		const stored = {
 			status,
-			headers: [...headers].filter(([name]) => !NOT_STORED.test(name)),
+			headers: [...headers].filter(([name]) => !RESPONSE_ONLY.test(name)),
 			body: this.#c.get("compact")?.text ?? null,
 			access: this.#access,
 		};

@@ -1,13 +1,13 @@
 import { type ApiError, forbidden, insufficientScope } from "../http/errors.ts";
 import type { Key } from "../keys/keys.ts";
 import { ANY_KEY, grants, type Scope } from "./scopes.ts";
-import type { Place } from "./target.ts";
+import type { Target } from "./target.ts";
 
 /** Returns the error if `key` lacks `scope` or excludes the tenant, if so. */
 export function checkKey(
 	key: Key,
 	scope: Scope | typeof ANY_KEY,
-	{ kind, organization, project }: Place,
+	{ kind, organization, project }: Target,
 ): ApiError | undefined {
 	if (scope !== ANY_KEY && !grants(key.scopes, scope)) return insufficientScope(scope);
 	if (kind === "organization" && key.projects.length > 0)

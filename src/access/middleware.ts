@@ -3,7 +3,7 @@ import { PLUGINS_CONFIG, PLUGINS_INSTALL } from "../db/schema/levels.ts";
 import type { App } from "../env.ts";
 import { isRead } from "../http/methods.ts";
 import { isPreview } from "../http/preview.ts";
-import { type Place, readPlace } from "./target.ts";
+import { readTarget, type Target } from "./target.ts";
 import { Tenant } from "./tenant.ts";
 
 declare module "hono" {
@@ -21,7 +21,7 @@ declare module "hono" {
  * @param parameters the parameters of the path with the ids
  */
 const actingIn = (
-	kind: Place["kind"],
+	kind: Target["kind"],
 	parameters: { organization?: string; project?: string } = {},
 	isEnd = false,
 ) =>
@@ -31,7 +31,7 @@ const actingIn = (
 			organization: organization && c.req.param(organization),
 			project: project && c.req.param(project),
 		};
-		c.set("tenant", new Tenant(c, readPlace({ kind, isEnd, ...named })));
+		c.set("tenant", new Tenant(c, readTarget({ kind, endsThere: isEnd, ...named })));
 		await next();
 	});
 

@@ -5,7 +5,7 @@ import { type List, paged, type RowOf } from "../db/list.ts";
 import { orNotFound } from "../http/errors.ts";
 import { type Envelope, envelope, type Page } from "../http/page.ts";
 import { cacheStatement } from "./cached_statements.ts";
-import type { TenantSql } from "./query_scope.ts";
+import type { QueryScope } from "./query_scope.ts";
 import type { Tenant } from "./tenant.ts";
 
 /** A statement whose first row has an id, if the parent exists. */
@@ -41,9 +41,9 @@ export async function readPage<S extends SQLiteSelect>(
  * Caches the statements for the first page of a list without filters, for `readCachedPage`.
  * @param list builds the list; the tenant contains only placeholders
  */
-export function cacheList<S extends SQLiteSelect>(list: (tenant: TenantSql) => List<S>) {
+export function cacheList<S extends SQLiteSelect>(list: (tenant: QueryScope) => List<S>) {
 	const start = { rows: sql.placeholder("rows"), offset: 0, after: undefined };
-	const first = (tenant: TenantSql) => paged(tenant.db, start, list(tenant));
+	const first = (tenant: QueryScope) => paged(tenant.db, start, list(tenant));
 	const rows = cacheStatement(["rows"], (tenant) => first(tenant)[0]);
 	const counted = cacheStatement([], (tenant) => first(tenant)[1]);
 	return { list, rows, counted };

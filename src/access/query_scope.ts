@@ -3,7 +3,7 @@ import { placeholder } from "../db/cached_statements.ts";
 import type { Database } from "../db/client.ts";
 
 /** A tenant and its caller for SQL: the values of a request, or placeholders. */
-export type TenantSql = {
+export type QueryScope = {
 	readonly db: Database;
 	/** What the routes act in: an organization, a project, or only the caller. */
 	readonly kind: "caller" | "organization" | "project";
@@ -14,8 +14,8 @@ export type TenantSql = {
 	readonly key: { id: string | SQL<string>; user_id: number | SQL<number> };
 };
 
-/** The values for cached statements, with the ids of the place or null. */
-export type TenantValues = {
+/** The values for cached statements, with the ids of the target or null. */
+export type QueryValues = {
 	hash: string;
 	key_id: string;
 	user_id: number;
@@ -23,17 +23,17 @@ export type TenantValues = {
 	project: string | number | null;
 };
 
-const given = <T>(name: keyof TenantValues) => placeholder<T>(name);
+const param = <T>(name: keyof QueryValues) => placeholder<T>(name);
 
 /** Placeholders for the values of the key in use. */
-export const KEY = {
-	hash: given<string>("hash"),
-	id: given<string>("key_id"),
-	user_id: given<number>("user_id"),
+export const keyParams = {
+	hash: param<string>("hash"),
+	id: param<string>("key_id"),
+	user_id: param<number>("user_id"),
 };
 
-/** Placeholders for the ids of the place. */
-export const IDS = {
-	organization: given<string | number>("organization"),
-	project: given<number>("project"),
+/** Placeholders for the ids of the target. */
+export const targetParams = {
+	organization: param<string | number>("organization"),
+	project: param<number>("project"),
 };

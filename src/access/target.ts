@@ -1,36 +1,36 @@
 import { type SQL, sql } from "drizzle-orm";
 import { rowId } from "../db/client.ts";
 import { organizationId, projects } from "../db/schema/organizations.ts";
-import type { TenantSql } from "./query_scope.ts";
+import type { QueryScope } from "./query_scope.ts";
 import { currentOrganization, currentProject } from "./visible.ts";
 
 /** What the path of a request names. */
-export type Place = {
-	kind: TenantSql["kind"];
+export type Target = {
+	kind: QueryScope["kind"];
 	/** A UUID, `@current`, or the id that the guard found; undefined in a list. */
 	organization?: string | number | undefined;
 	/** An id or `@current`. With the kind `organization`, a project of the organization. */
 	project?: number | "@current" | undefined;
 	/** Whether the path ends at the organization or project. */
-	isEnd?: boolean;
+	endsThere?: boolean;
 };
 
 /** Reads what a path names, from the values of its parameters. */
-export const readPlace = ({
+export const readTarget = ({
 	organization,
 	project,
-	...place
-}: Pick<Place, "kind" | "isEnd"> & {
+	...target
+}: Pick<Target, "kind" | "endsThere"> & {
 	organization: string | undefined;
 	project: string | undefined;
-}): Place => ({
-	...place,
+}): Target => ({
+	...target,
 	organization: organization?.toLowerCase(),
 	project: project === undefined || project === "@current" ? project : rowId(project),
 });
 
-/** Returns the place with sample ids: everything that SQL about it depends on. */
-export const formOf = ({ kind, organization, project }: Place): Place => ({
+/** Returns the target with sample ids: everything that SQL about it depends on. */
+export const formOf = ({ kind, organization, project }: Target): Target => ({
 	kind,
 	organization:
 		typeof organization === "number"
@@ -41,15 +41,15 @@ export const formOf = ({ kind, organization, project }: Place): Place => ({
 	project: typeof project === "number" ? 0 : project,
 });
 
-/** SQL for the ids in a place. */
+/** SQL for the ids in a target. */
 type Ids = { organization: SQL; project: SQL<number> };
 
 /**
- * Returns SQL for the ids of the organization and the project of a place; null if there is none.
- * @param ids the ids in the place: values, or placeholders for them
+ * Returns SQL for the ids of the organization and the project of a target; null if there is none.
+ * @param ids the ids in the target: values, or placeholders for them
  */
 export function idsOf(
-	{ kind, organization, project }: Place,
+	{ kind, organization, project }: Target,
 	user_id: number | SQL<number>,
 	ids: Ids = { organization: sql`${organization ?? null}`, project: sql`${project ?? null}` },
 ): { organization: SQL<number>; project: SQL<number> } {

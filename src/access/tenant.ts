@@ -19,13 +19,13 @@ import { authorize, type Caller, cachedGuard } from "./guard.ts";
 import type { Idempotency } from "./idempotency.ts";
 import { checkKey } from "./key_check.ts";
 import type { Precondition } from "./precondition.ts";
-import type { TenantValues } from "./query_scope.ts";
+import type { QueryValues } from "./query_scope.ts";
 import { assertStillAllowed } from "./recheck.ts";
-import { formOf, idsOf, type Place } from "./target.ts";
+import { formOf, idsOf, type Target } from "./target.ts";
 import { commit, type Write } from "./unit_of_work.ts";
 
 /** A write (src/access/unit_of_work.ts), whose entries are the caller's by default. */
-type TenantWrite = Pick<Write, "checks" | "changes" | "after"> & {
+type TenantWrite = Pick<Write, "checks" | "changes" | "afterEntries"> & {
 	entries?: (Entry & Partial<Pick<SignedEntry, "user_id">>)[];
 };
 
@@ -40,7 +40,7 @@ type Answer<R> = Statement & { _: { result: R[] } };
 export class Tenant {
 	readonly db: Connected;
 	readonly env: Env;
-	readonly kind: Place["kind"];
+	readonly kind: Target["kind"];
 	/** The URL of the request. */
 	readonly url: string;
 	/** The caller's IP address; undefined if it is unknown. */
@@ -48,11 +48,11 @@ export class Tenant {
 	/** Makes later reads use the primary. Returns whether replicas were allowed before. */
 	readonly usePrimary: () => boolean;
 	readonly #c: Context<App>;
-	readonly #path: Place;
+	readonly #path: Target;
 	#caller: Caller | undefined;
 	#at: string | undefined;
 
-	constructor(c: Context<App>, path: Place) {
+	constructor(c: Context<App>, path: Target) {
 		const { db, usePrimary } = connect(c);
 		this.db = db;
 		this.usePrimary = usePrimary;
@@ -92,7 +92,7 @@ export class Tenant {
 	}
 
 	/** What the path names or, after `read`, what the guard has found. */
-	get #place(): Place {
+	get #place(): Target {
 		if (!this.#caller) return this.#path;
 		const { organization_id, project_id } = this.#caller;
 		return {
@@ -103,7 +103,7 @@ export class Tenant {
 	}
 
 	/** The values for the placeholders of cached statements. */
-	get #values(): TenantValues {
+	get #values(): QueryValues {
 		const { hash, id, user_id } = this.key;
 		const { organization = null, project = null } = this.#place;
 		return { hash, key_id: id, user_id, organization, project };

@@ -3,7 +3,7 @@ import { type Connected, isFailed, type ResultOf, runBatch, type Statement } fro
 import { recordEach, type SignedEntry } from "../db/record.ts";
 import type { App } from "../env.ts";
 import { type ApiError, conflict } from "../http/errors.ts";
-import { enqueueDeliveries, selectMadeDue } from "./wake.ts";
+import { enqueueDeliveries, selectWebhooksDue } from "./wake.ts";
 
 export type Answers = Record<string, Statement | undefined>;
 
@@ -15,7 +15,7 @@ export type Write<A extends Answers = Answers> = {
 	/** Entries for the log. The webhooks of the first one's organization get a message at once. */
 	entries?: readonly SignedEntry[];
 	/** Changes that come after the entries. */
-	after?: readonly Statement[];
+	afterEntries?: readonly Statement[];
 	/** Statements that return rows, by name. */
 	answers?: A;
 };
@@ -37,23 +37,23 @@ export function commit<A extends Answers>(
 export async function commit(
 	env: Env,
 	db: Connected,
-	{ checks, changes, entries = [], after, answers }: Write,
+	{ checks, changes, entries = [], afterEntries, answers }: Write,
 	c?: Context<App>,
 ): Promise<unknown> {
 	const idempotency = c?.get("idempotency");
 	const [entry] = entries;
 	const results = await runBatch(db, {
-		lease: await idempotency?.takeLease(db),
+		idempotencyLease: await idempotency?.takeLease(db),
 		conditions: c?.get("precondition")?.assertions(db),
 		checks,
 		changes,
 		entries: recordEach(env, db, entries),
-		after,
-		due: entry && selectMadeDue(env, db, entry.organization),
+		afterEntries: afterEntries,
+		webhooksDue: entry && selectWebhooksDue(env, db, entry.organization),
 		...answers,
 	});
 	if (idempotency) idempotency.isWritten = true;
-	const sent = enqueueDeliveries(env, results.due ?? []);
+	const sent = enqueueDeliveries(env, results.webhooksDue ?? []);
 	if (c) c.executionCtx.waitUntil(sent);
 	else await sent;
 	return results;

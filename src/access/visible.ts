@@ -7,7 +7,7 @@ import { organizations, projects } from "../db/schema/organizations.ts";
 import { members, projectMembers, users } from "../db/schema/people.ts";
 import { personalApiKeys } from "../db/schema/personal_api_keys.ts";
 import type { Key } from "../keys/keys.ts";
-import type { TenantSql } from "./query_scope.ts";
+import type { QueryScope } from "./query_scope.ts";
 
 /**
  * SQL condition on `organizations`: it allows the app with this `client_id`, or there is none
@@ -20,10 +20,10 @@ export const allowsApp = (client_id: SQLWrapper): SQL => sql`(
   or exists (select 1 from trusted_issuers as t where t.id = ${client_id} and t.organization_id = ${organizations.id}))`;
 
 /** A tenant with the restrictions of its key, as recorded in KV. */
-type Restricted = TenantSql & { key: Pick<Key, "organizations" | "projects"> };
+type Restricted = QueryScope & { key: Pick<Key, "organizations" | "projects"> };
 
 /** SQL condition: the caller is an admin of the organization in the path. */
-export const isAdmin = ({ key, organization }: TenantSql) => sql`exists (
+export const isAdmin = ({ key, organization }: QueryScope) => sql`exists (
   select 1 from ${members} where ${members.organization_id} = ${organization} and ${members.user_id} = ${key.user_id} and ${members.level} >= ${ADMIN})`;
 
 /** SQL condition on `projects` and `members`: the project isn't private, or the user has access. */
@@ -43,7 +43,7 @@ const { client_id, scoped_organizations, scoped_projects } = personalApiKeys;
 const scopedIds = sql`json_each(${scoped_organizations}) join organizations as o on o.uuid = value`;
 
 /** SQL condition on `projects`: the restrictions of the key in use include the project. */
-const reachableProject = ({ key }: TenantSql) => sql`exists (
+const reachableProject = ({ key }: QueryScope) => sql`exists (
   select 1 from ${personalApiKeys} where ${personalApiKeys.id} = ${key.id}
     and (${scoped_projects} = '[]' or ${projects.id} in (select value from json_each(${scoped_projects})))
     and (${scoped_organizations} = '[]' or ${projects.organization_id} in (select o.id from ${scopedIds}))
@@ -51,11 +51,11 @@ const reachableProject = ({ key }: TenantSql) => sql`exists (
       select 1 from ${organizations} where ${organizations.id} = ${projects.organization_id} and ${allowsApp(client_id)})))`;
 
 /** SQL condition: the caller can see the project, and the key's restrictions include it. */
-export const visibleProject = (tenant: TenantSql) =>
+export const visibleProject = (tenant: QueryScope) =>
 	sql`${visibleTo(tenant.key.user_id)} and ${reachableProject(tenant)}`;
 
 /** Selects the given projects that belong to the organization and that the caller can see. */
-export const selectVisibleProjects = (tenant: TenantSql, ids: number[] = []) =>
+export const selectVisibleProjects = (tenant: QueryScope, ids: number[] = []) =>
 	tenant.db
 		.select({ id: projects.id })
 		.from(projects)
@@ -68,7 +68,7 @@ export const selectVisibleProjects = (tenant: TenantSql, ids: number[] = []) =>
 		);
 
 /** Returns SQL for a condition on the row of the key in use. */
-const keyWhere = ({ key }: TenantSql, condition: SQL) =>
+const keyWhere = ({ key }: QueryScope, condition: SQL) =>
 	sql`(select ${condition} from ${personalApiKeys} where ${personalApiKeys.id} = ${key.id})`;
 
 /**
@@ -77,13 +77,13 @@ const keyWhere = ({ key }: TenantSql, condition: SQL) =>
  * the record in KV, which may be old: if the key has none in D1, the conditions include everything
  * of the caller.
  */
-const listedOrganization = (tenant: TenantSql) => sql`${members.organization_id} in (
+const listedOrganization = (tenant: QueryScope) => sql`${members.organization_id} in (
   select o.id from ${personalApiKeys}, ${scopedIds} where ${personalApiKeys.id} = ${tenant.key.id}
   union all select listed.organization_id from ${personalApiKeys}, json_each(${scoped_projects}) join projects as listed on listed.id = value
     where ${personalApiKeys.id} = ${tenant.key.id}
   union all select own.organization_id from ${personalApiKeys} join members as own on own.user_id = ${tenant.key.user_id}
     where ${personalApiKeys.id} = ${tenant.key.id} and ${scoped_organizations} = '[]' and ${scoped_projects} = '[]')`;
-const listedProject = (tenant: TenantSql) => sql`${projects.id} in (
+const listedProject = (tenant: QueryScope) => sql`${projects.id} in (
   select value from ${personalApiKeys}, json_each(${scoped_projects}) where ${personalApiKeys.id} = ${tenant.key.id}
   union all select mine.id from ${personalApiKeys} join members as own on own.user_id = ${tenant.key.user_id}
     join projects as mine on mine.organization_id = own.organization_id
@@ -146,7 +146,7 @@ const PROJECTS = {
  * to projects are ignored.
  */
 function visibleCount(
-	tenant: TenantSql,
+	tenant: QueryScope,
 	{ all, open, each }: Record<"all" | "open" | "each", SQL>,
 	within: SQL | undefined,
 ) {
@@ -167,7 +167,7 @@ function visibleCount(
  * SQL condition: the key's restrictions include the organization or one of its projects, and the
  * organization allows the app, if the key is one's.
  */
-export const reachableOrganization = ({ key }: TenantSql) => sql`exists (
+export const reachableOrganization = ({ key }: QueryScope) => sql`exists (
   select 1 from ${personalApiKeys} where ${personalApiKeys.id} = ${key.id}
     and (${scoped_organizations} = '[]' or ${organizations.uuid} in (select value from json_each(${scoped_organizations})))
     and (${scoped_projects} = '[]' or exists (
@@ -220,9 +220,9 @@ export const currentProject = (user_id: number | SQL<number>): SQL<number> => {
 };
 
 /** SQL condition on `users`: the caller, if a path names them by `@me` or their own uuid. */
-export const isCaller = ({ key }: TenantSql, uuid: string) =>
+export const isCaller = ({ key }: QueryScope, uuid: string) =>
 	and(eq(users.id, key.user_id), uuid === "@me" ? undefined : eq(users.uuid, uuid.toLowerCase()));
 
 /** Selects the caller, unless `uuid` is somebody else's. */
-export const selectCaller = (tenant: TenantSql, uuid: string) =>
+export const selectCaller = (tenant: QueryScope, uuid: string) =>
 	tenant.db.select({ id: users.id }).from(users).where(isCaller(tenant, uuid));

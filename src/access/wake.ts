@@ -32,7 +32,7 @@ const cachedMadeDue = cacheByForm(
  * the time of the newest entry. Webhooks that were due before already have a worker, or a message
  * that starts one.
  */
-export const selectMadeDue = (env: Env, db: Connected, organization: number | SQL | null) =>
+export const selectWebhooksDue = (env: Env, db: Connected, organization: number | SQL | null) =>
 	is(organization, SQL)
 		? madeDue(db, organization)
 		: cachedMadeDue(env, {}).bind(db, { organization });

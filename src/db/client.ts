@@ -68,11 +68,11 @@ type Row<T extends SQLiteTable> = {
 
 /** Returns the values of all columns, including the defaults of missing ones. */
 export function withDefaults<T extends SQLiteTable>(table: T, row: Row<T>) {
-	const given = new Map<string, unknown>(Object.entries(row));
+	const values = new Map<string, unknown>(Object.entries(row));
 	return Object.fromEntries(
 		Object.entries(getTableColumns(table)).map(([name, column]) => [
 			name,
-			given.get(name) ?? column.defaultFn?.() ?? column.default ?? null,
+			values.get(name) ?? column.defaultFn?.() ?? column.default ?? null,
 		]),
 	);
 }

@@ -1,11 +1,11 @@
-/** Pages of logs (src/db/log.ts). */
+/** Pages of logs (src/db/stored_log.ts). */
 import { and, type SQL, sql } from "drizzle-orm";
 import { envelope, type Key, MAX_PAGE_BYTES, type Page } from "../http/page.ts";
 import { iso, MINUTE_MS } from "../lib/time.ts";
 import type { Database } from "./client.ts";
 import { contains } from "./contains.ts";
-import { type Logs, newest, type Owner } from "./log.ts";
 import type { StoredEntry } from "./schema/log.ts";
+import { type Logs, newest, type Owner } from "./stored_log.ts";
 
 /** How many rows a page of a filtered log reads at most. */
 const MAX_ROWS_READ = 5_000;

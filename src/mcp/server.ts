@@ -26,14 +26,14 @@ function includes(all: Accepted[], type: string) {
  * clients that accept nothing else. The protocol has clients accept both types, but not all do.
  */
 function readAccept(c: Context) {
-	const given = c.req.header("accept") ?? "*/*";
+	const header = c.req.header("accept") ?? "*/*";
 	const type = accepts(c, {
 		header: "Accept",
 		supports: [JSON_TYPE, STREAM_TYPE],
 		default: JSON_TYPE,
 		match: (all, { supports }) => supports.find((each) => includes(all, each)) ?? "",
 	});
-	return { accept: type === "" ? given : BOTH, isStream: type === STREAM_TYPE };
+	return { accept: type === "" ? header : BOTH, isStream: type === STREAM_TYPE };
 }
 
 /** The headers of the protocol. Others, such as the key, stay in this isolate. */

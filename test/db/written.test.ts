@@ -1,9 +1,9 @@
 import { and, eq, sql } from "drizzle-orm";
 import { expect, test } from "vitest";
-import { append } from "../../src/db/log.ts";
 import { batchExportLogs } from "../../src/db/schema/batch_exports.ts";
 import { personalApiKeyDays } from "../../src/db/schema/personal_api_keys.ts";
 import { pluginConfigs, pluginJobs, pluginLogs, plugins } from "../../src/db/schema/plugins.ts";
+import { append } from "../../src/db/stored_log.ts";
 import { EXPORT_LOGS } from "../../src/exports/engine/run_log.ts";
 import { PLUGIN_LOGS } from "../../src/plugins/jobs/run_log.ts";
 import { withResult } from "../../src/plugins/plugins/plugin_config.ts";

@@ -1,7 +1,7 @@
 import { eq, sql } from "drizzle-orm";
-import { append, type NewEntry } from "../../src/db/log.ts";
 import { batchExportLogs } from "../../src/db/schema/batch_exports.ts";
 import type { StoredEntry } from "../../src/db/schema/log.ts";
+import { append, type NewEntry } from "../../src/db/stored_log.ts";
 import { EXPORT_LOGS } from "../../src/exports/engine/run_log.ts";
 import { PLUGIN_LOGS } from "../../src/plugins/jobs/run_log.ts";
 import { db, rowOf } from "./world.ts";

@@ -44,18 +44,18 @@ function visibleTotal(tenant: Tenant) {
 }
 
 /** SQL conditions for the entries of an index that has the list, and for those that are visible. */
-function inIndex(tenant: Tenant, given: Filters) {
+function inIndex(tenant: Tenant, filters: Filters) {
 	const ofOrganization = eq(organization_id, tenant.organization);
 	const inTheirs = sql`(${isAdmin(tenant)} or ${project_id} is null
 		or ${project_id} in (select ${projects.id} ${ofVisibleProjects(tenant)}))`;
 	const isOfProject = tenant.kind === "project";
-	if (given.item_id === undefined)
+	if (filters.item_id === undefined)
 		return {
 			indexed: and(isOfProject ? eq(project_id, tenant.project) : ofOrganization, ofPeople),
 			seen: isOfProject ? undefined : inTheirs,
 		};
 	return {
-		indexed: and(ofOrganization, eq(item_id, given.item_id), ofPeople),
+		indexed: and(ofOrganization, eq(item_id, filters.item_id), ofPeople),
 		// With the plus, SQLite doesn't read the index of the project instead.
 		seen: isOfProject ? sql`+${project_id} = ${tenant.project}` : inTheirs,
 	};
@@ -74,13 +74,13 @@ type Slice = {
  * A list. Filters without an index of their own, and entries that the caller can't see, leave out
  * some of the entries that are read: the newest `MAX_READ` of the page.
  */
-function selection(tenant: Tenant, given: Filters, { before, skipped, rows }: Slice) {
-	const { indexed, seen } = inIndex(tenant, given);
-	const filter = matches(given);
+function selection(tenant: Tenant, filters: Filters, { before, skipped, rows }: Slice) {
+	const { indexed, seen } = inIndex(tenant, filters);
+	const filter = matches(filters);
 	const wanted = and(seen, filter) ?? sql`true`;
 	const range = and(
 		indexed,
-		between(given),
+		between(filters),
 		before === undefined ? undefined : sql`${position} < ${before}`,
 	);
 	// A coroutine: SQLite reads it in its order, and only as far as the outer select needs.
@@ -95,7 +95,7 @@ function selection(tenant: Tenant, given: Filters, { before, skipped, rows }: Sl
 			count(*) filter (where ${wanted}) as matching, min(position) as last
 		from ${read(filtered)})`;
 	const total =
-		given.item_id === undefined
+		filters.item_id === undefined
 			? visibleTotal(tenant)
 			: countWhere(activityLog, and(indexed, seen));
 	const end = sql<number | null>`iif(entries < ${MAX_READ}, null, last)`;
@@ -107,7 +107,7 @@ function selection(tenant: Tenant, given: Filters, { before, skipped, rows }: Sl
 		shown,
 		/** The number of matching entries, of those among the ones read, and the last one read. */
 		read:
-			filter || given.item_id !== undefined
+			filter || filters.item_id !== undefined
 				? {
 						// Those that aren't read count too, so it is an upper limit if there are any.
 						count: sql<number>`matching + iif(entries < ${MAX_READ}, 0, max(0, ${total} - visible))`,
@@ -140,9 +140,9 @@ function startOf({ offset, after }: Page) {
 }
 
 /** Lists the entries of the project in the path, or of the organization, newest first. */
-export async function list(tenant: Tenant, page: Page, given: Filters) {
+export async function list(tenant: Tenant, page: Page, filters: Filters) {
 	const { before, skipped } = startOf(page);
-	const { shown, read } = selection(tenant, given, { before, skipped, rows: page.limit + 1 });
+	const { shown, read } = selection(tenant, filters, { before, skipped, rows: page.limit + 1 });
 	const [rows, [found]] = await tenant.read(
 		select(tenant)
 			.where(fits(position, "desc", shown))
@@ -171,11 +171,11 @@ export async function list(tenant: Tenant, page: Page, given: Filters) {
 const DOWNLOAD_LIMIT = 1000;
 
 /** Reads all entries in groups, without those that are written meanwhile. */
-export async function* readAll(tenant: Tenant, given: Filters) {
+export async function* readAll(tenant: Tenant, filters: Filters) {
 	let before: number | undefined;
 	do {
 		const slice = { before, skipped: 0, rows: DOWNLOAD_LIMIT };
-		const { shown, read } = selection(tenant, given, slice);
+		const { shown, read } = selection(tenant, filters, slice);
 		// Groups are limited by `inGroups`.
 		const [rows, [found]] = await tenant.read(
 			selectSmall(tenant)

@@ -34,15 +34,15 @@ const routes = (text: Text) =>
 			"Every change writes an entry in the same transaction, with who made it and what it changed. Entries are kept for 365 days by default; secrets are masked.",
 	}).get("/", paginated(ActivityEntry, { ...text, download: true }), query(filters), async (c) => {
 		const { tenant } = c.var;
-		const given = c.req.valid("query");
-		const pages = () => activity.readAll(tenant, given);
+		const filter = c.req.valid("query");
+		const pages = () => activity.readAll(tenant, filter);
 		const file = await download(c, () => ({
 			name: "activity",
 			columns,
 			toJson: activity.toEntry,
 			pages: pages(),
 		}));
-		return file ?? c.json(await activity.list(tenant, page(c), given));
+		return file ?? c.json(await activity.list(tenant, page(c), filter));
 	});
 
 export const ofOrganization = () =>

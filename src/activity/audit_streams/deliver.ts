@@ -57,10 +57,10 @@ const Message = z.object({ audit_streams: z.int() });
  * bucket doesn't delay the others.
  * @param message the body of a queue message
  */
-export async function deliverDue(given: Env, message: unknown) {
+export async function deliverDue(workerEnv: Env, message: unknown) {
 	const { audit_streams: at } = Message.parse(message);
-	const { DB, statements } = countStatements(given.DB);
-	const env = { ...given, DB };
+	const { DB, statements } = countStatements(workerEnv.DB);
+	const env = { ...workerEnv, DB };
 	const due = await drizzle(env.DB)
 		.select({ id: auditStreams.id })
 		.from(auditStreams)
@@ -85,7 +85,8 @@ export async function deliverDue(given: Env, message: unknown) {
 		}
 	};
 	await Promise.all(Array.from({ length: Math.min(CONCURRENCY, due.length) }, work));
-	if (isLate() && Date.now() < at + MAX_TICK_MS) await given.DELIVERIES.send({ audit_streams: at });
+	if (isLate() && Date.now() < at + MAX_TICK_MS)
+		await workerEnv.DELIVERIES.send({ audit_streams: at });
 }
 
 /** When a tick started, and whether it must not start anything else. */

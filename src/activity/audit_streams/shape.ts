@@ -79,11 +79,11 @@ const FIXED = [
 
 /** @throws 400 for a config that streams restrict more than exports */
 function checkConfig({ config = {} }: { config?: Destination["config"] | undefined }) {
-	const given = FIXED.filter((key) => Object.hasOwn(config, key)).sort();
-	if (given.length > 0)
+	const fixed = FIXED.filter((key) => Object.hasOwn(config, key)).sort();
+	if (fixed.length > 0)
 		throw invalid(
 			"destination",
-			`Configuration has unknown field/s: ${given.map((key) => `'${key}'`).join(", ")}`,
+			`Configuration has unknown field/s: ${fixed.map((key) => `'${key}'`).join(", ")}`,
 		);
 	if (/[{}]/.test(String(config.prefix ?? "")))
 		throw invalid(

@@ -6,7 +6,7 @@ import { webhooks } from "../../db/schema/webhooks.ts";
 import { iso, MINUTE_MS } from "../../lib/time.ts";
 import type { EventRow } from "../events/event.ts";
 import { attempts } from "./attempt.ts";
-import { type Round, recordRound, take, type Webhook } from "./progress.ts";
+import { type Batch, recordBatch, take, type Webhook } from "./progress.ts";
 import { type Endpoint, endpointOf } from "./secret.ts";
 
 /*
@@ -36,25 +36,25 @@ async function send(
 	endpoint: Endpoint,
 	webhook: Webhook,
 	events: EventRow[],
-): Promise<Round> {
+): Promise<Batch> {
 	const until = Date.now() + RECORD_INTERVAL_MS;
-	const round: Round = { deliveries: [], position: webhook.position, failure: undefined };
+	const batch: Batch = { deliveries: [], position: webhook.position, failure: undefined };
 	for (const event of events) {
 		if (Date.now() > until) break;
-		const number = round.deliveries.length === 0 ? webhook.attempts + 1 : 1;
+		const number = batch.deliveries.length === 0 ? webhook.attempts + 1 : 1;
 		const made = await attempt(endpoint, event, { reason: "event", attempt: number });
-		round.deliveries.push(made.delivery);
+		batch.deliveries.push(made.delivery);
 		if (made.delivery.error !== null) {
-			round.failure = made;
+			batch.failure = made;
 			break;
 		}
-		round.position = event.position;
+		batch.position = event.position;
 	}
-	return round;
+	return batch;
 }
 
 /** Moves past events that the webhook doesn't receive. */
-const skip = ({ position }: Webhook, end: number | undefined): Round => ({
+const skip = ({ position }: Webhook, end: number | undefined): Batch => ({
 	deliveries: [],
 	position: end ?? position,
 	failure: undefined,
@@ -77,15 +77,18 @@ export async function deliver(env: Env, message: unknown) {
 	const attempt = attempts(env);
 	const until = Date.now() + MAX_SENDING_MS;
 	let taken = await take(db, Message.parse(message).webhook);
-	for (let stops = false; taken && !stops; ) {
+	for (let shouldStop = false; taken && !shouldStop; ) {
 		const { webhook, events, end } = taken;
 		const endpoint = endpointOf(env, webhook);
 		// If there are none, the next events are all of other types.
-		const round =
+		const batch =
 			events.length > 0 ? await send(attempt, endpoint, webhook, events) : skip(webhook, end);
-		const rest = events.slice(round.deliveries.length);
-		taken = await recordRound(env, db, webhook, round, { rest, stops: Date.now() > until });
-		stops = taken?.webhook.lease_expires_at === null;
+		const remaining = events.slice(batch.deliveries.length);
+		taken = await recordBatch(env, db, webhook, batch, {
+			remaining: remaining,
+			shouldStop: Date.now() > until,
+		});
+		shouldStop = taken?.webhook.lease_expires_at === null;
 	}
 	if (taken) await continueSoon(env, taken.webhook);
 }

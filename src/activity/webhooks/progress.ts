@@ -32,7 +32,7 @@ const { deliveries: _, ...columns } = getTableColumns(webhooks);
 export type Webhook = Omit<typeof webhooks.$inferSelect, "deliveries">;
 
 /** The results of some attempts. */
-export type Round = {
+export type Batch = {
 	/** The attempts. All have succeeded, except the last one if there is a `failure`. */
 	deliveries: Delivery[];
 	/** The position of the last event that was delivered, or that the webhook doesn't receive. */
@@ -73,15 +73,15 @@ export async function take(db: Database, id: string) {
 /** Returns the changes of the row after events were delivered. */
 function afterSuccess(
 	webhook: Webhook,
-	{ deliveries, position }: Round,
-	{ rest, stops }: { rest: EventRow[]; stops: boolean },
+	{ deliveries, position }: Batch,
+	{ remaining, shouldStop }: { remaining: EventRow[]; shouldStop: boolean },
 ) {
-	const more = rest.length > 0 ? sql`true` : isPending(pendingOf(webhook, position));
+	const more = remaining.length > 0 ? sql`true` : isPending(pendingOf(webhook, position));
 	return {
 		position,
 		...(deliveries.length > 0 && { attempts: 0, failing_since: null, last_error: null }),
 		next_attempt_at: sql<string>`case when ${more} then ${now()} end`,
-		lease_expires_at: stops ? null : sql<string>`case when ${more} then ${leaseEnd()} end`,
+		lease_expires_at: shouldStop ? null : sql<string>`case when ${more} then ${leaseEnd()} end`,
 	};
 }
 
@@ -93,7 +93,7 @@ function whyDisabled({ delivery }: Attempt, failingSince: number) {
 }
 
 /** Returns the changes of the row after a failed attempt. */
-function afterFailure(webhook: Webhook, { deliveries, position }: Round, failure: Attempt) {
+function afterFailure(webhook: Webhook, { deliveries, position }: Batch, failure: Attempt) {
 	const hasSucceeded = deliveries.length > 1;
 	const failing_since = (!hasSucceeded && webhook.failing_since) || now();
 	const attempts = hasSucceeded ? 1 : webhook.attempts + 1;
@@ -114,24 +114,24 @@ function afterFailure(webhook: Webhook, { deliveries, position }: Round, failure
 
 /**
  * Saves the results, if the worker still has the lease.
- * @param rest the events that were read but not sent yet
- * @param stops whether the worker ends its lease
+ * @param remaining the events that were read but not sent yet
+ * @param shouldStop whether the worker ends its lease
  * @returns the webhook and the next events; undefined if the webhook was deleted, changed or
  * disabled
  */
-export async function recordRound(
+export async function recordBatch(
 	env: Env,
 	db: Connected,
 	webhook: Webhook,
-	round: Round,
-	{ rest, stops }: { rest: EventRow[]; stops: boolean },
+	batch: Batch,
+	{ remaining, shouldStop }: { remaining: EventRow[]; shouldStop: boolean },
 ) {
-	const { deliveries, failure, position } = round;
-	const mine = and(eq(webhooks.id, webhook.id), isHeld(webhooks, webhook.lease));
-	const failed = failure && afterFailure(webhook, round, failure);
+	const { deliveries, failure, position } = batch;
+	const isClaimed = and(eq(webhooks.id, webhook.id), isHeld(webhooks, webhook.lease));
+	const failed = failure && afterFailure(webhook, batch, failure);
 	const reason = failed?.disabled_reason;
 	const next =
-		failed || rest.length > 0 ? undefined : selectPending(db, pendingOf(webhook, position));
+		failed || remaining.length > 0 ? undefined : selectPending(db, pendingOf(webhook, position));
 	const disabled = bySystem({
 		activity: "disabled",
 		scope: "Webhook",
@@ -142,13 +142,14 @@ export async function recordRound(
 		project: null,
 	});
 	const written = await commitIfCurrent(env, db, {
-		checks: [assertExists(db, webhooks, mine)],
+		checks: [assertExists(db, webhooks, isClaimed)],
 		entries: reason ? [disabled] : [],
 		answers: {
 			rows: db
 				.update(webhooks)
 				.set({
-					...(failed ?? afterSuccess(webhook, round, { rest, stops })),
+					...(failed ??
+						afterSuccess(webhook, batch, { remaining: remaining, shouldStop: shouldStop })),
 					...(deliveries.length > 0 && { deliveries: withDeliveries(deliveries) }),
 				})
 				.where(eq(webhooks.id, webhook.id))
@@ -158,5 +159,7 @@ export async function recordRound(
 		},
 	});
 	const row = written?.rows[0];
-	return row && { webhook: row, events: written.events ?? rest, end: written.end?.[0]?.position };
+	return (
+		row && { webhook: row, events: written.events ?? remaining, end: written.end?.[0]?.position }
+	);
 }

@@ -133,7 +133,7 @@ export async function insert(tenant: Tenant, body: z.infer<typeof create>) {
 		],
 		entries: [entryOf("created", { id, url })],
 		// The receiver can't verify the event of the webhook's creation before it has this response.
-		after: [
+		afterEntries: [
 			tenant.db
 				.update(webhooks)
 				.set({ position: LAST_POSITION, next_attempt_at: null })

@@ -3,7 +3,7 @@ import { and, eq, sql } from "drizzle-orm";
 import type { SQLiteColumn, SQLiteSelect } from "drizzle-orm/sqlite-core";
 import { v7 } from "uuid";
 import { readPage } from "../../access/pages.ts";
-import type { TenantSql } from "../../access/query_scope.ts";
+import type { QueryScope } from "../../access/query_scope.ts";
 import type { Tenant } from "../../access/tenant.ts";
 import { visibleProject } from "../../access/visible.ts";
 import { aliased, insertEach } from "../../db/client.ts";
@@ -12,14 +12,14 @@ import { batchExportRuns, batchExports } from "../../db/schema/batch_exports.ts"
 import { projects } from "../../db/schema/organizations.ts";
 import type { Page } from "../../http/page.ts";
 import { now } from "../../lib/time.ts";
-import { countInserted, launch, waiting } from "../engine/launch.ts";
 import { logWhere } from "../engine/run_log.ts";
 import { describeSkipped, describeUnpaused } from "../engine/skipped.ts";
+import { countInserted, isQueued, startRuns } from "../engine/start_runs.ts";
 import type { resume } from "../engine/windows.ts";
 import { exportColumns } from "./columns.ts";
 
 /** The organization's exports that aren't deleted. The condition has the form of the index. */
-export const ofOrganization = ({ organization }: TenantSql) =>
+export const ofOrganization = ({ organization }: QueryScope) =>
 	and(eq(batchExports.organization_id, organization), sql`not ${batchExports.deleted}`);
 
 /**
@@ -27,7 +27,7 @@ export const ofOrganization = ({ organization }: TenantSql) =>
  * that the caller can see, without deleted ones. For statements that join `batch_exports` with
  * `projects`.
  */
-export const visibleExports = (tenant: TenantSql) =>
+export const visibleExports = (tenant: QueryScope) =>
 	and(
 		ofOrganization(tenant),
 		tenant.kind === "project"
@@ -43,7 +43,7 @@ export const rowIdOf = (tenant: Tenant, id: string) =>
 	sql<number>`(select ${batchExports.id} from ${batchExports}
 		where ${and(ofOrganization(tenant), eq(batchExports.uuid, id.toLowerCase()))})`;
 
-export const select = ({ db }: TenantSql) =>
+export const select = ({ db }: QueryScope) =>
 	db
 		.select(exportColumns(db))
 		.from(batchExports)
@@ -144,7 +144,7 @@ export const scheduleUnchanged = (row: Row) =>
 	and(...TIMING.map((field) => sql`${batchExports[field]} is ${row[field]}`));
 
 export const launchRuns = ({ env }: Tenant, id: number) =>
-	launch(env, sql`batch_export_runs.batch_export_id = ${id} and ${waiting}`);
+	startRuns(env, sql`batch_export_runs.batch_export_id = ${id} and ${isQueued}`);
 
 /** Starts the next waiting runs after the response. If this fails, the next tick does. */
 export const launchWaiting = (tenant: Tenant, { row_id }: Pick<Row, "row_id">) =>

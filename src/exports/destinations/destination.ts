@@ -10,12 +10,12 @@ export type Job = {
 	model: Model;
 	columns: Column[];
 	/** Whether rows include the uuid of their event, so that no two rows are equal. */
-	identified: boolean;
+	hasUuid: boolean;
 	/** The window, in RFC 3339, UTC. */
 	start: string;
 	end: string;
 	/** Whether an earlier run or try may have written the window. */
-	again: boolean;
+	isRepeat: boolean;
 };
 
 /** The input of a test: rows, and the job of the run that they would belong to. */

@@ -44,11 +44,11 @@ export function sampleOf(
 		run_id: v7(),
 		export_id: v7(),
 		backfill: false,
-		again: false,
+		isRepeat: false,
 		team_id,
 		model,
 		columns: fields,
-		identified: model === "events",
+		hasUuid: model === "events",
 		start: now,
 		end: now,
 	};

@@ -3,8 +3,8 @@ import { batchExportRuns } from "../../db/schema/batch_exports.ts";
 import { now } from "../../lib/time.ts";
 import { SupersededError } from "../../outbound/errors.ts";
 import { clean } from "./clean.ts";
-import { leaseEnd, type RunLease } from "./launch.ts";
 import { isCurrent, type Loaded, loadRun } from "./loaded.ts";
+import { leaseEnd, type RunLease } from "./start_runs.ts";
 
 export type Attempt = {
 	env: Env;

@@ -2,7 +2,7 @@ import { and, eq, isNotNull } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
 import { batchExportRuns } from "../../db/schema/batch_exports.ts";
 import { DAY_MS, now } from "../../lib/time.ts";
-import { isRun, type Loaded, prepare } from "./loaded.ts";
+import { isRun, type Loaded, planTransfer } from "./loaded.ts";
 
 /** Afterwards, unfinished output is left: the bucket may be gone, or the credentials revoked. */
 const CLEANUP_GIVE_UP_MS = 7 * DAY_MS;
@@ -18,7 +18,7 @@ export async function clean(env: Env, loaded: Loaded, latest?: unknown) {
 	if (ended === null || run.status === "Completed") return;
 	const state = latest ?? run.state;
 	if (state === null) return;
-	const removed = await prepare(env, loaded)
+	const removed = await planTransfer(env, loaded)
 		.then(async ({ destination, job }) => {
 			if (destination.resumes) return { resume_state: run.state };
 			await destination.abort(job, state);

@@ -8,8 +8,8 @@ import { destinationOf, isDatabase } from "../destinations/index.ts";
 import { exportCipher, opened, shown } from "../destinations/secrets.ts";
 import { parse } from "../query/query.ts";
 import { fieldsOf } from "../query/rows.ts";
-import type { RunLease } from "./launch.ts";
 import type { Selection } from "./sources/source.ts";
+import type { RunLease } from "./start_runs.ts";
 
 type RunRef = Pick<RunLease, "batch_export_id" | "run_id">;
 
@@ -44,7 +44,7 @@ export const FROM_START = {
 export const hasChanged = (run: Loaded["run"], fingerprint: string) =>
 	run.fingerprint !== null && run.fingerprint !== fingerprint;
 
-export async function prepare(env: Env, { run, batchExport }: Loaded) {
+export async function planTransfer(env: Env, { run, batchExport }: Loaded) {
 	const { type, config } = await opened(
 		exportCipher(env, { id: batchExport.uuid }),
 		batchExport.destination,
@@ -85,8 +85,8 @@ export async function prepare(env: Env, { run, batchExport }: Loaded) {
 		export_id: batchExport.uuid,
 		backfill: run.by === "event",
 		columns: fields,
-		again: run.backfill_id !== null || run.lease > 1 || hasChanged(run, fingerprint),
-		identified: fields.some(
+		isRepeat: run.backfill_id !== null || run.lease > 1 || hasChanged(run, fingerprint),
+		hasUuid: fields.some(
 			({ expression }) => expression.type === "column" && expression.name === "uuid",
 		),
 	};

@@ -11,10 +11,10 @@ import { type Attempt, openAttempt } from "./attempt.ts";
 import { pauseIfFailing } from "./auto_pause.ts";
 import { advanceBackfill } from "./backfill_runs.ts";
 import { endRun, type Progress } from "./end.ts";
-import { leaseEnd, type RunLease, takeNext } from "./launch.ts";
 import { isCurrent, isRun, logOf } from "./loaded.ts";
 import { delayAfter, MAX_ATTEMPTS } from "./retries.ts";
 import { logWhere } from "./run_log.ts";
+import { leaseEnd, type RunLease, takeNext } from "./start_runs.ts";
 import { HEARTBEAT_MS, isSpent, newBudget, transferRows } from "./transfer.ts";
 
 const { status, lease, lease_expires_at } = batchExportRuns;

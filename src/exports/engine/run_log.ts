@@ -1,7 +1,7 @@
 import { type SQL, sql } from "drizzle-orm";
 import type { Database } from "../../db/client.ts";
-import { append, type Logs } from "../../db/log.ts";
 import { batchExportLogs, type LEVELS } from "../../db/schema/batch_exports.ts";
+import { append, type Logs } from "../../db/stored_log.ts";
 
 export const EXPORT_LOGS: Logs = {
 	table: batchExportLogs,

@@ -3,7 +3,6 @@ import { drizzle } from "drizzle-orm/d1";
 import { v7 } from "uuid";
 import { type Database, insertEach } from "../../db/client.ts";
 import type { SystemKind } from "../../db/event_types.ts";
-import { appendEach, deleteExpired } from "../../db/log.ts";
 import { insertEntries } from "../../db/record.ts";
 import {
 	batchExportBackfills,
@@ -11,15 +10,16 @@ import {
 	batchExportRuns,
 	batchExports,
 } from "../../db/schema/batch_exports.ts";
+import { appendEach, deleteExpired } from "../../db/stored_log.ts";
 import { forEachLogged, runSequentially } from "../../lib/background.ts";
 import { DAY_MS, iso, MINUTE_MS, now } from "../../lib/time.ts";
 import { advanceBackfill } from "./backfill_runs.ts";
 import { clean } from "./clean.ts";
 import { foldOldRuns } from "./fold.ts";
-import { countInserted, launch, launchLost, waiting } from "./launch.ts";
 import { loadRun } from "./loaded.ts";
 import { EXPORT_LOGS } from "./run_log.ts";
 import { describeSkipped, howToExport, LIMIT } from "./skipped.ts";
+import { countInserted, isQueued, restartLostRuns, startRuns } from "./start_runs.ts";
 import { dueWindows, type Skipped } from "./windows.ts";
 
 /** Exports in a batch. Their missed runs are one value, which D1 limits to 2,000,000 bytes. */
@@ -47,8 +47,8 @@ export async function runDueExports(env: Env, scheduledTime: number) {
 	await runSequentially({
 		"windows of exports": () => insertAllDueRuns(db, scheduledTime),
 		[STALLED]: () => advanceBackfills(db),
-		"runs to launch": () => launch(env, waiting),
-		"lost runs": () => launchLost(env, scheduledTime),
+		"runs to launch": () => startRuns(env, isQueued),
+		"lost runs": () => restartLostRuns(env, scheduledTime),
 		"old exports": () => deleteOld(db, scheduledTime),
 		"old runs": () => foldOldRuns(env, scheduledTime),
 		// Last, because it waits for destinations.

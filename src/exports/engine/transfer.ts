@@ -6,7 +6,7 @@ import type { Destination, Job } from "../destinations/destination.ts";
 import { bytesOf } from "../query/rows.ts";
 import { type Attempt, checkCurrent, takeState, updateRun } from "./attempt.ts";
 import { endRun, type Progress } from "./end.ts";
-import { FROM_START, hasChanged, type Loaded, logOf, prepare } from "./loaded.ts";
+import { FROM_START, hasChanged, type Loaded, logOf, planTransfer } from "./loaded.ts";
 import { logWhere } from "./run_log.ts";
 import { sourceOf } from "./sources/index.ts";
 import type { Page, Position } from "./sources/source.ts";
@@ -119,7 +119,7 @@ export async function transferRows(
 	progress: Progress,
 ): Promise<boolean> {
 	const { env } = attempt;
-	const { destination, selection, job, fingerprint } = await prepare(env, attempt.loaded);
+	const { destination, selection, job, fingerprint } = await planTransfer(env, attempt.loaded);
 	using resources = new DisposableStack();
 	const source = sourceOf(env);
 	resources.defer(() => source.release?.());

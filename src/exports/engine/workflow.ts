@@ -1,7 +1,7 @@
 import { WorkflowEntrypoint, type WorkflowEvent, type WorkflowStep } from "cloudflare:workers";
-import type { RunLease } from "./launch.ts";
 import { MAX_ATTEMPTS } from "./retries.ts";
 import type { Turn } from "./run.ts";
+import type { RunLease } from "./start_runs.ts";
 
 /** The steps of an instance. Cloudflare allows 10,000 (1,024 on the free plan), without sleeps. */
 const MAX_STEPS = 1000;

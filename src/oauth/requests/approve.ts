@@ -18,7 +18,7 @@ import {
 	selectRules,
 	toSql,
 } from "../../people/personal_api_keys/grants.ts";
-import { appAllowed, canWrite, tellCaller } from "../../people/users/mails.ts";
+import { appAllowed, canWrite, mailCaller } from "../../people/users/mails.ts";
 import { type Client, isStill } from "../apps/clients.ts";
 import { rejectionOf } from "../consents/grants.ts";
 import { codeExpiry } from "../protocol/tokens.ts";
@@ -115,7 +115,7 @@ export async function store(
 			tenant.db.insert(oauthCodes).values({ hash, user_id, expires_at, approval }),
 		],
 	});
-	if (canWrite(access)) tellCaller(tenant, appAllowed(client, access.scopes));
+	if (canWrite(access)) mailCaller(tenant, appAllowed(client, access.scopes));
 }
 
 /**

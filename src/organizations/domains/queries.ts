@@ -3,7 +3,7 @@ import { v7 } from "uuid";
 import type * as z from "zod";
 import { assertRoom, removeRow } from "../../access/objects.ts";
 import { cacheList, readCachedPage, readPage } from "../../access/pages.ts";
-import type { TenantSql } from "../../access/query_scope.ts";
+import type { QueryScope } from "../../access/query_scope.ts";
 import type { Tenant } from "../../access/tenant.ts";
 import { retry } from "../../access/unit_of_work.ts";
 import { assertExists } from "../../db/client.ts";
@@ -23,7 +23,7 @@ import { withSaml } from "./settings.ts";
 import type { create, filters, Verified } from "./shape.ts";
 
 /** All domains of the organization. */
-const all = (tenant: TenantSql) => ({
+const all = (tenant: QueryScope) => ({
 	select: () => select(tenant).$dynamic(),
 	where: eq(domains.organization_id, tenant.organization),
 	total: countWhere(domains, eq(domains.organization_id, tenant.organization)),
@@ -50,10 +50,10 @@ const read = (tenant: Tenant, id: string) => tenant.find(select(tenant).where(by
 
 export const find = async (tenant: Tenant, id: string) => toDomain(await read(tenant, id));
 
-export const insert = (tenant: Tenant, given: z.infer<typeof create>) =>
+export const insert = (tenant: Tenant, input: z.infer<typeof create>) =>
 	retry(async () => {
-		const [[claim]] = await tenant.read(lapsedClaim(tenant, given.domain));
-		const body = await withSaml(tenant.env, given);
+		const [[claim]] = await tenant.read(lapsedClaim(tenant, input.domain));
+		const body = await withSaml(tenant.env, input);
 		await checkIssuer(tenant.env, body.oidc_issuer);
 		const id = v7();
 		const released = release(tenant, claim);

@@ -1,6 +1,6 @@
 import { and, eq, sql } from "drizzle-orm";
 import type * as z from "zod";
-import type { TenantSql } from "../../access/query_scope.ts";
+import type { QueryScope } from "../../access/query_scope.ts";
 import type { Tenant } from "../../access/tenant.ts";
 import { isUnchanged } from "../../db/changes.ts";
 import { columnsIn } from "../../db/client.ts";
@@ -16,7 +16,7 @@ const breakGlass = sql`(select json_group_array(uuid) from (
 	select u.uuid from json_each(${break_glass}) as chosen join users as u on u.id = chosen.value
 	order by u.uuid))`.mapWith((json): string[] => JSON.parse(json));
 
-export const select = ({ db }: TenantSql) =>
+export const select = ({ db }: QueryScope) =>
 	db.select({ ...columns, break_glass: breakGlass.as("break_glass") }).from(domains);
 
 export type Row = Awaited<ReturnType<typeof select>>[number];

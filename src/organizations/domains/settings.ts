@@ -39,9 +39,9 @@ export async function withSaml<T extends Provider>(env: Env, { saml_metadata, ..
 	return { ...(await readMetadata(env, saml_metadata)), ...body };
 }
 
-type Given = z.infer<typeof Update>;
+type Input = z.infer<typeof Update>;
 
-type Body = Omit<Given, "saml_metadata">;
+type Body = Omit<Input, "saml_metadata">;
 
 /** Returns the row with the changes of a body. */
 const changed = (row: Row, body: Body) => ({
@@ -133,16 +133,16 @@ function bodyOf({ oidc_client_secret, break_glass, ...rest }: Body): Body {
 }
 
 /** Changes the settings of a domain (docs/sign-on.md). */
-export const update = (tenant: Tenant, id: string, given: Given) =>
-	retry(() => tryUpdate(tenant, id, given));
+export const update = (tenant: Tenant, id: string, input: Input) =>
+	retry(() => tryUpdate(tenant, id, input));
 
-async function tryUpdate(tenant: Tenant, id: string, given: Given) {
+async function tryUpdate(tenant: Tenant, id: string, input: Input) {
 	const { db, env, organization, key } = tenant;
 	const name = sql<string>`(select ${domains.domain} from ${domains} where ${byId(tenant, id)})`;
-	const { sso_enforcement: wanted = "", break_glass: chosen = [] } = given;
+	const { sso_enforcement: wanted = "", break_glass: chosen = [] } = input;
 	const [[before], [claim], eligible, [tested]] = await tenant.read(
 		select(tenant).where(byId(tenant, id)),
-		lapsedClaim(tenant, given.domain ?? ""),
+		lapsedClaim(tenant, input.domain ?? ""),
 		selectBreakGlass(db, organization, name, chosen),
 		db
 			.select({ connection: identities.connection })
@@ -151,7 +151,7 @@ async function tryUpdate(tenant: Tenant, id: string, given: Given) {
 			.limit(1),
 	);
 	const row = orNotFound(before);
-	const body = bodyOf(await withSaml(env, given));
+	const body = bodyOf(await withSaml(env, input));
 	const after = changed(row, body);
 	checkSettings(row, body, after);
 	checkBreakGlass(tenant, row, after, eligible);

@@ -10,7 +10,7 @@ import { identities } from "../../db/schema/sign_in.ts";
 import { orNotFound } from "../../http/errors.ts";
 import type { Page } from "../../http/page.ts";
 import { methodOf } from "../../organizations/domains/connections.ts";
-import { identityRemoved, tellCaller } from "../users/mails.ts";
+import { identityRemoved, mailCaller } from "../users/mails.ts";
 import { isLink, selectLinks, unlinking } from "./links.ts";
 import type { Identity } from "./shape.ts";
 
@@ -62,5 +62,5 @@ export const remove = (tenant: Tenant, uuid: string, connection: string) =>
 		const { entries, ...parts } = unlinking(db, where, links);
 		const organization = currentOrganization(key.user_id);
 		await tenant.write({ ...parts, entries: entries.map((each) => ({ ...each, organization })) });
-		tellCaller(tenant, identityRemoved(link));
+		mailCaller(tenant, identityRemoved(link));
 	});

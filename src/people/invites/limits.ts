@@ -1,6 +1,6 @@
 import { type SQL, sql } from "drizzle-orm";
-import type { Given } from "../../access/cached_statements.ts";
-import type { TenantSql } from "../../access/query_scope.ts";
+import type { Params } from "../../access/cached_statements.ts";
+import type { QueryScope } from "../../access/query_scope.ts";
 import type { Tenant } from "../../access/tenant.ts";
 import { counter } from "../../db/list.ts";
 import { organizations } from "../../db/schema/organizations.ts";
@@ -34,7 +34,7 @@ export const LIMITS = [
 	"invites_since",
 ] as const;
 
-type Limits = Given<(typeof LIMITS)[number]>;
+type Limits = Params<(typeof LIMITS)[number]>;
 
 /** Returns these values. `mails` is 1 if there are any. */
 export const limitsOf = ({ env }: Tenant, { emails, mailed }: Added) => ({
@@ -52,18 +52,18 @@ export const limitsOf = ({ env }: Tenant, { emails, mailed }: Added) => ({
  * SQL for the id of the user whose mails these are. Those of a service account are its creator's,
  * as long as the creator is a member, because anyone can create many of them.
  */
-export const senderOf = ({ key }: TenantSql) => sql<number>`coalesce((
+export const senderOf = ({ key }: QueryScope) => sql<number>`coalesce((
     select ${serviceAccounts.created_by} from ${serviceAccounts}
     join ${members} on ${members.organization_id} = ${serviceAccounts.organization_id} and ${members.user_id} = ${serviceAccounts.created_by}
     where ${serviceAccounts.user_id} = ${key.user_id}), ${key.user_id})`;
 
 /** SQL condition: the user with this email address shares an organization with the sender. */
-export const isKnown = (tenant: TenantSql, email: SQL) => sql`exists (
+export const isKnown = (tenant: QueryScope, email: SQL) => sql`exists (
     select 1 from ${members} as theirs join ${members} as mine on mine.organization_id = theirs.organization_id
     where theirs.user_id = (select ${users.id} from ${users} where ${users.email} = ${email}) and mine.user_id = ${senderOf(tenant)})`;
 
 /** SQL for the times of the mails that block the new ones, null if they may be sent now. */
-export const blockingMails = (tenant: TenantSql, limits: Limits) => {
+export const blockingMails = (tenant: QueryScope, limits: Limits) => {
 	const { mailed, mails, mails_before, hour_ago, day_ago } = limits;
 	const blocking = (isCounted: SQL) => sql<string | null>`(
     select ${inviteMails.sent_at} from ${inviteMails} where ${isCounted} and ${inviteMails.sent_at} > ${hour_ago}
@@ -87,7 +87,7 @@ export const blockingMails = (tenant: TenantSql, limits: Limits) => {
  * limit, including expired ones.
  */
 export const blockingInvite = (
-	tenant: TenantSql,
+	tenant: QueryScope,
 	{ emails, invites_before, invites_since }: Limits,
 ) =>
 	sql<
@@ -121,7 +121,7 @@ export function checkLimits({ env }: Tenant, { mailed }: Added, blocking: Blocki
 }
 
 /** WHERE clause: the new invites don't exceed a limit. */
-export function withinLimits(tenant: TenantSql, limits: Limits) {
+export function withinLimits(tenant: QueryScope, limits: Limits) {
 	const { organization_mail, sender_mail, recipient_mail } = blockingMails(tenant, limits);
 	return sql`${organization_mail} is null and ${sender_mail} is null and ${recipient_mail} is null
     and ${blockingInvite(tenant, limits)} is null`;

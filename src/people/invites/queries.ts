@@ -4,7 +4,7 @@ import type * as z from "zod";
 import { cacheStatement } from "../../access/cached_statements.ts";
 import { removeRow } from "../../access/objects.ts";
 import { readPage } from "../../access/pages.ts";
-import type { TenantSql } from "../../access/query_scope.ts";
+import type { QueryScope } from "../../access/query_scope.ts";
 import type { Tenant } from "../../access/tenant.ts";
 import { retry } from "../../access/unit_of_work.ts";
 import { visibleProject } from "../../access/visible.ts";
@@ -37,7 +37,7 @@ import { type create, type filters, toInvite } from "./shape.ts";
 
 type New = z.infer<typeof create>;
 
-const select = ({ db }: TenantSql) =>
+const select = ({ db }: QueryScope) =>
 	db
 		.select({
 			id: invites.id,

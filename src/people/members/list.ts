@@ -1,7 +1,7 @@
 import { and, eq, gt, sql } from "drizzle-orm";
 import type * as z from "zod";
 import { cacheList, readCachedPage, readPage } from "../../access/pages.ts";
-import type { TenantSql } from "../../access/query_scope.ts";
+import type { QueryScope } from "../../access/query_scope.ts";
 import type { Tenant } from "../../access/tenant.ts";
 import { userWith } from "../../access/visible.ts";
 import { contains } from "../../db/contains.ts";
@@ -17,7 +17,7 @@ import type { filters } from "./shape.ts";
 const BY = [members.joined_at, members.id];
 
 /** All active members. */
-const active = (tenant: TenantSql) => ({
+const active = (tenant: QueryScope) => ({
 	select: () => select(tenant).$dynamic(),
 	where: and(eq(members.organization_id, tenant.organization), eq(members.is_active, true)),
 	total: counter(organizations.active_members, tenant.organization),
@@ -33,8 +33,8 @@ const NAME = sql`${users.first_name} || ' ' || ${users.last_name} || ' ' || ${us
 type Filters = z.infer<typeof filters>;
 
 /** The members that match the filters; undefined if there are no filters. */
-function matches(tenant: Tenant, given: Filters) {
-	const { email, search, level, is_2fa_enabled, updated_after } = given;
+function matches(tenant: Tenant, filters: Filters) {
+	const { email, search, level, is_2fa_enabled, updated_after } = filters;
 	const hasUsers = search !== undefined || is_2fa_enabled !== undefined;
 	const where = and(
 		email ? eq(members.user_id, userWith(users.email, normalizeAddress(email))) : undefined,
@@ -53,12 +53,12 @@ function matches(tenant: Tenant, given: Filters) {
 }
 
 /** Active members, newest first. */
-export function list(tenant: Tenant, page: Page, given: Filters) {
-	if (Object.values(given).every((value) => value === undefined))
+export function list(tenant: Tenant, page: Page, filters: Filters) {
+	if (Object.values(filters).every((value) => value === undefined))
 		return readCachedPage(tenant, page, newestFirst);
 	return readPage(tenant, page, {
 		...active(tenant),
-		few: matches(tenant, given),
-		order: given.order === "joined_at" ? "asc" : "desc",
+		few: matches(tenant, filters),
+		order: filters.order === "joined_at" ? "asc" : "desc",
 	});
 }

@@ -1,6 +1,6 @@
 import { and, eq, lt, ne, sql } from "drizzle-orm";
 import type * as z from "zod";
-import type { TenantSql } from "../../access/query_scope.ts";
+import type { QueryScope } from "../../access/query_scope.ts";
 import type { Tenant } from "../../access/tenant.ts";
 import { retry } from "../../access/unit_of_work.ts";
 import { assertExists } from "../../db/client.ts";
@@ -16,7 +16,7 @@ import { adminOf, identityUnlinked, mailChange } from "../users/mails.ts";
 import { userColumns } from "../users/shape.ts";
 import type { update as Update } from "./shape.ts";
 
-export const select = ({ db }: TenantSql) =>
+export const select = ({ db }: QueryScope) =>
 	db
 		.select({
 			id: members.id,

@@ -16,7 +16,7 @@ import type { Page } from "../../http/page.ts";
 import { isAllowed } from "../../keys/addresses.ts";
 import { cache, newKey, toRecord } from "../../keys/keys.ts";
 import { now } from "../../lib/time.ts";
-import { canWrite, keyChanged, tellCaller } from "../users/mails.ts";
+import { canWrite, keyChanged, mailCaller } from "../users/mails.ts";
 import {
 	assertMayGrant,
 	checkRestrictions,
@@ -100,7 +100,7 @@ function tellOwner(
 	action: Parameters<typeof keyChanged>[0],
 	key: Row,
 ) {
-	if (!isServiceAccount && canWrite(key)) tellCaller(tenant, keyChanged(action, key));
+	if (!isServiceAccount && canWrite(key)) mailCaller(tenant, keyChanged(action, key));
 }
 
 /** SQL for the number of the owner's keys. */

@@ -223,5 +223,5 @@ export async function mailAt(
 }
 
 /** Mails the caller about a change of their own account, after the response. */
-export const tellCaller = (tenant: Tenant, change: Change) =>
+export const mailCaller = (tenant: Tenant, change: Change) =>
 	tenant.later(() => mailChange(tenant.env, tenant.key.user_id, change, tenant.address));

@@ -1,8 +1,8 @@
 import { type SQL, sql } from "drizzle-orm";
 import * as z from "zod";
 import type { Database } from "../../db/client.ts";
-import { append, type Logs } from "../../db/log.ts";
 import { pluginLogs } from "../../db/schema/plugins.ts";
+import { append, type Logs } from "../../db/stored_log.ts";
 import { redactor, variants } from "../../keys/secrets.ts";
 import { now } from "../../lib/time.ts";
 

@@ -1,9 +1,9 @@
 import { eq, type SQL, sql } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
 import type { Database } from "../../db/client.ts";
-import { appendEach, deleteExpired } from "../../db/log.ts";
 import { PLUGINS_CONFIG } from "../../db/schema/levels.ts";
 import { pluginConfigs, pluginJobs, taskMinutes } from "../../db/schema/plugins.ts";
+import { appendEach, deleteExpired } from "../../db/stored_log.ts";
 import { forEachLogged, runSequentially } from "../../lib/background.ts";
 import { DAY_MS, HOUR_MS, iso, MINUTE_MS } from "../../lib/time.ts";
 import { countWaiting, newTurn, startConsumers } from "./queue.ts";

@@ -106,10 +106,10 @@ export async function merge(
 	cipher: Cipher,
 	fields: Field[],
 	stored: Config,
-	given: Config,
+	input: Config,
 ): Promise<Config> {
 	const storedValues = new Map(Object.entries(stored));
-	const givenValues = new Map(Object.entries(given));
+	const givenValues = new Map(Object.entries(input));
 	const secrets = secretsOf(fields);
 	/** Whether the given value means "keep the stored one". */
 	const keepsStored = (key: string) =>

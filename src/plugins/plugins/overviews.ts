@@ -45,7 +45,7 @@ export async function activity(
 	tenant: Tenant,
 	{ condition }: Family,
 	page: Page,
-	given: z.infer<typeof activityFilters>,
+	filters: z.infer<typeof activityFilters>,
 ) {
 	const { organization_id, item_id, scope, created_at, position, is_system } = activityLog;
 	// With a cross join, SQLite reads plugins first, and finds their entries in the index of items.
@@ -57,7 +57,7 @@ export async function activity(
 		eq(scope, "Plugin"),
 		// Without a parameter, because the index is partial.
 		sql`not ${is_system}`,
-		matches(given),
+		matches(filters),
 		condition,
 	);
 	const [last] = page.after?.keys ?? [];

@@ -1,5 +1,5 @@
 import { and, eq, type SQL, sql } from "drizzle-orm";
-import type { TenantSql } from "../../access/query_scope.ts";
+import type { QueryScope } from "../../access/query_scope.ts";
 import type { Tenant } from "../../access/tenant.ts";
 import { rowId } from "../../db/client.ts";
 import { largeRows, sizeOf } from "../../db/large.ts";
@@ -25,16 +25,16 @@ export const pluginBytes = sizeOf(
 );
 
 /** The configs of the organization's projects, for FROM. */
-const organizationConfigs = ({ organization }: TenantSql) =>
+const organizationConfigs = ({ organization }: QueryScope) =>
 	sql`${projects} join ${pluginConfigs} on ${pluginConfigs.project_id} = ${projects.id} and ${projects.organization_id} = ${organization}`;
 
 /** SQL condition: an own, global or configured plugin (docs/plugins.md#access). */
-export const visiblePlugin = (tenant: TenantSql) => sql`(
+export const visiblePlugin = (tenant: QueryScope) => sql`(
   ${plugins.organization_id} = ${tenant.organization} or ${plugins.is_global} or exists (
     select 1 from ${organizationConfigs(tenant)} where ${pluginConfigs.plugin_id} = ${plugins.id} and not ${pluginConfigs.deleted}))`;
 
 /** SQL condition on `plugins`: no project of the organization has an enabled config of it. */
-export const isUnused = (tenant: TenantSql) => sql`not exists (
+export const isUnused = (tenant: QueryScope) => sql`not exists (
 	select 1 from ${organizationConfigs(tenant)} where ${pluginConfigs.plugin_id} = ${plugins.id} and ${pluginConfigs.enabled} and not ${pluginConfigs.deleted})`;
 
 /** The visible plugin with this id, whatever its families. */

@@ -109,7 +109,7 @@ async function compile(env: Env, files: Texts, names: string[]) {
 /** Writes the files in the body and deletes those that are null. Other files don't change. */
 export async function update(tenant: Tenant, id: string, body: z.infer<typeof source>) {
 	const { row, files: before, errors } = await findEditable(tenant, id);
-	const given = Object.entries(body);
+	const entries = Object.entries(body);
 	const files = new Map(
 		Object.entries({ ...Object.fromEntries(before), ...body }).flatMap(([name, text]) =>
 			text === null ? [] : [[name, text]],
@@ -117,7 +117,7 @@ export async function update(tenant: Tenant, id: string, body: z.infer<typeof so
 	);
 	assertSize(files);
 	const facts = parseManifest(body["plugin.json"] ?? "{}");
-	const changed = given.filter(([name]) => before.get(name) !== files.get(name));
+	const changed = entries.filter(([name]) => before.get(name) !== files.get(name));
 	if (changed.length === 0) return toSource(row, files, errors);
 	const names = changed.map(([name]) => name);
 	const { compiled, written, changesMain } = await compile(tenant.env, files, names);

@@ -9,9 +9,9 @@ import { factorEnabled, keysRevoked, mailChange } from "../../people/users/mails
 import { type Given, hasFactor, isGiven, type Proof, proofRequired, prove } from "../totp/proof.ts";
 import { newRecoveryCodes, rowsOf } from "../totp/recovery_codes.ts";
 import { tellOwners } from "./break_glass.ts";
-import { setKey } from "./cookie.ts";
 import { findSignIn, type SignIn } from "./find.ts";
-import { chooseRemoved, chooseRevoked, setsUpFactor, signingIn } from "./session.ts";
+import { setKey } from "./key_cookie.ts";
+import { chooseRemoved, chooseRevoked, setsUpFactor, signingIn } from "./login_session.ts";
 import type { complete as Body, SignedIn } from "./shape.ts";
 
 /**

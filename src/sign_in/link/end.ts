@@ -8,7 +8,7 @@ import type { App } from "../../env.ts";
 import { inCookie, isFromOwnPage } from "../../keys/cookie.ts";
 import { digest } from "../../keys/keys.ts";
 import * as sessions from "../../people/personal_api_keys/sessions.ts";
-import { fromOtherOrigin, removeKey } from "./cookie.ts";
+import { fromOtherOrigin, removeKey } from "./key_cookie.ts";
 
 /**
  * Signs out: ends the session in the cookie, if there is one. The key in the cookie of somebody who

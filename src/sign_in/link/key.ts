@@ -1,7 +1,7 @@
 import type { Context } from "hono";
 import type { App } from "../../env.ts";
 import { valueInHeader } from "../../keys/authenticate.ts";
-import { setKey } from "./cookie.ts";
+import { setKey } from "./key_cookie.ts";
 
 /**
  * Signs in with the key in the header `Authorization`: the cookie gets its value, and lasts as long

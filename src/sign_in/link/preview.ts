@@ -2,7 +2,7 @@ import type { Context } from "hono";
 import type * as z from "zod";
 import type { App } from "../../env.ts";
 import { findSignIn } from "./find.ts";
-import { chooseRevoked } from "./session.ts";
+import { chooseRevoked } from "./login_session.ts";
 import type { SignInPreview } from "./shape.ts";
 
 /** Returns whom a link signs in, and what that means. Throws the errors of `findSignIn`. */

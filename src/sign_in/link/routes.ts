@@ -8,7 +8,7 @@ import { authenticateKey } from "../../keys/authenticate.ts";
 import { limitNetwork } from "../../keys/network_limits.ts";
 import { TwoFactorSetup, WRONG_CODE } from "../totp/shape.ts";
 import { PasskeyRequest } from "../webauthn/webauthn.ts";
-import { sameOrigin } from "./cookie.ts";
+import { sameOrigin } from "./key_cookie.ts";
 import * as shape from "./shape.ts";
 
 /** Returns 429 after too many requests for links from an IP address, or a /64 of IPv6 addresses. */

@@ -8,7 +8,7 @@ import { fail, signInWith } from "../provider/finish.ts";
 import { expired } from "../provider/problems.ts";
 import { Started } from "../provider/shape.ts";
 import { start } from "../provider/start.ts";
-import { begin, take } from "../provider/state.ts";
+import { startState, takeState } from "../provider/state.ts";
 import { type Connection, ofDomain, providerOf } from "./connections.ts";
 import { authorizationUrl, Pending, through, verify } from "./oidc.ts";
 
@@ -48,7 +48,7 @@ export const goToProvider = (c: Context<App>, lookup: Lookup) =>
 				email: email().safeParse(c.req.query("email")).data,
 				pending,
 			});
-			await begin(c, "oidc", { started, pending }, state);
+			await startState(c, "oidc", { started, pending }, state);
 			return url;
 		},
 	});
@@ -56,7 +56,7 @@ export const goToProvider = (c: Context<App>, lookup: Lookup) =>
 /** Ends what `goToProvider` began, when the provider sends the browser back. */
 export async function callback(c: Context<App>, { connection, find }: Lookup) {
 	const state = c.req.query("state") ?? "";
-	const data = await take(c, "oidc", state);
+	const data = await takeState(c, "oidc", state);
 	if (!data) return fail(c, expired());
 	const { started, pending } = Stored.parse(data);
 	const url = new URL(c.req.url);

@@ -12,7 +12,7 @@ import { orNotFound } from "../../http/errors.ts";
 import type { Page } from "../../http/page.ts";
 import { isEnforced } from "../../organizations/domains/sign_in_rules.ts";
 import * as sessions from "../../people/personal_api_keys/sessions.ts";
-import { passkeyRemoved, tellCaller } from "../../people/users/mails.ts";
+import { mailCaller, passkeyRemoved } from "../../people/users/mails.ts";
 import {
 	entriesOf,
 	factorIsRequired,
@@ -128,5 +128,5 @@ export const remove = (tenant: Tenant, { uuid, id }: { uuid: string; id: string 
 				...entriesOf(others),
 			],
 		});
-		tellCaller(tenant, passkeyRemoved(passkey.name, isLast));
+		mailCaller(tenant, passkeyRemoved(passkey.name, isLast));
 	});

@@ -10,7 +10,7 @@ import { verifier } from "../../isolates/webauthn/client.ts";
 import { digest } from "../../keys/keys.ts";
 import { assertMayGrant } from "../../people/personal_api_keys/grants.ts";
 import * as sessions from "../../people/personal_api_keys/sessions.ts";
-import { passkeyAdded, tellCaller } from "../../people/users/mails.ts";
+import { mailCaller, passkeyAdded } from "../../people/users/mails.ts";
 import {
 	assertProved,
 	entriesOf,
@@ -192,6 +192,6 @@ export const insert = (
 				and(isTheirs(tenant, uuid), eq(passkeys.credential_id, passkey.credential_id)),
 			),
 		});
-		tellCaller(tenant, passkeyAdded(body.name, isFirst));
+		mailCaller(tenant, passkeyAdded(body.name, isFirst));
 		return { ...after, recovery_codes };
 	});

@@ -7,7 +7,7 @@ import { isTooOften } from "../../keys/network_limits.ts";
 import { enter } from "./enter.ts";
 import { expired, SignInError } from "./problems.ts";
 import { Finished, type Started, type Verified } from "./shape.ts";
-import { redirectTo, take, vouch } from "./state.ts";
+import { redirectTo, takeState, vouch } from "./state.ts";
 import { endTest } from "./trial.ts";
 
 /**
@@ -22,9 +22,9 @@ export async function signInWith(c: Context<App>, who: Verified, started: Starte
 	return redirectTo(c, `/console/sign_in#token=${token}`);
 }
 
-/** Ends the sign-in that `finishLater` kept. */
+/** Ends the sign-in that `storeFinish` kept. */
 export async function finish(c: Context<App>, token: string) {
-	const data = await take(c, "finish", token);
+	const data = await takeState(c, "finish", token);
 	if (!data) return fail(c, expired());
 	const { who, started } = Finished.parse(data);
 	return signInWith(c, who, started).catch((error) => fail(c, error, started));

@@ -33,7 +33,7 @@ function cookieOf(c: Context<App>, token: string) {
 }
 
 /** Stores `data` for the holder of a token. */
-export async function keep(
+export async function storeState(
 	c: Context<App>,
 	kind: StateKind,
 	token: string,
@@ -45,7 +45,7 @@ export async function keep(
 }
 
 /** Gives the browser a token. */
-function hand(c: Context<App>, token: string) {
+function setStateCookie(c: Context<App>, token: string) {
 	const { prefix, name, options } = cookieOf(c, token);
 	// Browsers send cookies in the order in which they got them (RFC 6265, 5.4).
 	const started = Object.keys(getCookie(c)).filter((each) => each.startsWith(prefix));
@@ -54,14 +54,14 @@ function hand(c: Context<App>, token: string) {
 }
 
 /** Stores `data` for this browser, which gets the token. It works for ten minutes. */
-export async function begin(
+export async function startState(
 	c: Context<App>,
 	kind: StateKind,
 	data: Record<string, unknown>,
 	token: string,
 ) {
-	await keep(c, kind, token, data);
-	hand(c, token);
+	await storeState(c, kind, token, data);
+	setStateCookie(c, token);
 }
 
 /** SQL condition: the state of a token. */
@@ -82,7 +82,7 @@ export type Once = { id: string; expires: number };
  * the token
  * @returns the token; undefined if the sign-in is unknown or too old, or the response was used before
  */
-export async function finishLater(
+export async function storeFinish(
 	c: Context<App>,
 	token: string | null,
 	{ who, started }: Finished,
@@ -95,8 +95,8 @@ export async function finishLater(
 	const isNew = sql`not exists (select 1 from ${signInStates} where ${signInStates.hash} = ${used})`;
 	const expires_at = iso(Date.now() + STATE_MS);
 	const finish = { kind: "finish", expires_at } as const;
-	const { kept } = await runBatch(db, {
-		kept: token
+	const { stored } = await runBatch(db, {
+		stored: token
 			? db
 					.update(signInStates)
 					.set({
@@ -115,8 +115,8 @@ export async function finishLater(
 			.values({ hash: used, kind: "response", data: {}, expires_at: iso(once.expires) })
 			.onConflictDoNothing(),
 	});
-	if (kept.length === 0) return undefined;
-	if (token === null) hand(c, next);
+	if (stored.length === 0) return undefined;
+	if (token === null) setStateCookie(c, next);
 	return next;
 }
 
@@ -125,7 +125,7 @@ export async function finishLater(
  * @param fromAnySite whether the request needs no cookie: those that other sites post have none
  * @returns undefined if the token is unknown, used, expired, or of another browser
  */
-export async function take(
+export async function takeState(
 	c: Context<App>,
 	kind: StateKind,
 	token: string,
@@ -137,13 +137,13 @@ export async function take(
 		deleteCookie(c, name, options);
 	}
 	const { db } = connect(c, "first-primary");
-	const [[taken]] = await db.batch([
+	const [[state]] = await db.batch([
 		db
 			.delete(signInStates)
 			.where(isState(await digest(token), kind))
 			.returning({ data: signInStates.data }),
 	]);
-	return taken?.data;
+	return state?.data;
 }
 
 /** How long the console's page can take to load. */

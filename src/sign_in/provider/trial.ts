@@ -4,7 +4,7 @@ import type { App } from "../../env.ts";
 import { newToken } from "../../keys/keys.ts";
 import { expired, type Problem } from "./problems.ts";
 import type { Started, Verified } from "./shape.ts";
-import { keep, redirectTo, take } from "./state.ts";
+import { redirectTo, storeState, takeState } from "./state.ts";
 
 /* The test of a connection by an admin: a sign-in that signs nobody in. */
 
@@ -24,7 +24,7 @@ export const Planned = z.object({
 export async function testOf(c: Context<App>, connection: string): Promise<Started["test"]> {
 	const token = c.req.query("test");
 	if (token === undefined) return undefined;
-	const planned = Planned.safeParse(await take(c, "test", token, { fromAnySite: true }));
+	const planned = Planned.safeParse(await takeState(c, "test", token, { fromAnySite: true }));
 	if (!planned.success || planned.data.connection !== connection) throw expired();
 	const { user_id, domain_id, organization } = planned.data;
 	return { user_id, domain_id, organization };
@@ -37,6 +37,6 @@ type Result =
 /** Ends a test: leads back to the console, which gets the result from the API. */
 export async function endTest(c: Context<App>, { connection, test }: Started, result: Result) {
 	const token = newToken();
-	await keep(c, "tested", token, { ...test, connection, ...result });
+	await storeState(c, "tested", token, { ...test, connection, ...result });
 	return redirectTo(c, `/console/${test?.organization}/domains/${test?.domain_id}#tested=${token}`);
 }

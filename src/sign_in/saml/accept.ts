@@ -7,7 +7,7 @@ import { fail } from "../provider/finish.ts";
 import { checkRate } from "../provider/limit.ts";
 import { expired, SignInError } from "../provider/problems.ts";
 import { Started } from "../provider/shape.ts";
-import { finishLater, redirectTo, take } from "../provider/state.ts";
+import { redirectTo, storeFinish, takeState } from "../provider/state.ts";
 import { inIsolate } from "./client.ts";
 import { type Connection, findConnection } from "./connection.ts";
 import { tokenOf } from "./start.ts";
@@ -49,7 +49,7 @@ async function verify(
 		});
 	const { connection, domain_id } = started;
 	const who = { connection, domain_id, is_email_verified: true, ...said, email };
-	const token = await finishLater(
+	const token = await storeFinish(
 		c,
 		in_response_to && tokenOf(in_response_to),
 		{ who, started },
@@ -71,7 +71,7 @@ async function reject(
 	{ started }: Connection,
 	token: string | null,
 ) {
-	const data = token ? await take(c, "saml", token, { fromAnySite: true }) : undefined;
+	const data = token ? await takeState(c, "saml", token, { fromAnySite: true }) : undefined;
 	const begun = Begun.safeParse(data).data?.started;
 	return fail(c, error, begun?.connection === started.connection ? begun : started);
 }

@@ -4,7 +4,7 @@ import { newToken } from "../../keys/keys.ts";
 import { connectionOf } from "../../organizations/domains/connections.ts";
 import { SignInError } from "../provider/problems.ts";
 import { start } from "../provider/start.ts";
-import { begin } from "../provider/state.ts";
+import { startState } from "../provider/state.ts";
 import { inIsolate } from "./client.ts";
 import { findConnection } from "./connection.ts";
 
@@ -28,7 +28,7 @@ export const request = (c: Context<App>, domain_id: string) =>
 		async begin({ parties }, started) {
 			const token = newToken();
 			const url = await inIsolate(c.env, (saml) => saml.request(parties, requestId(token), token));
-			await begin(c, "saml", { started }, token);
+			await startState(c, "saml", { started }, token);
 			return url;
 		},
 	});

@@ -14,7 +14,7 @@ import {
 	codesReplaced,
 	factorDisabled,
 	factorEnabled,
-	tellCaller,
+	mailCaller,
 } from "../../people/users/mails.ts";
 import {
 	assertProved,
@@ -150,7 +150,7 @@ export const confirm = (tenant: Tenant, uuid: string, code: string) =>
 			entries: [entry(tenant, row, "enabled"), ...entriesOf(others)],
 			answer: select(tenant, "@me"),
 		});
-		tellCaller(tenant, factorEnabled);
+		mailCaller(tenant, factorEnabled);
 		return { ...toTwoFactor(after), recovery_codes };
 	});
 
@@ -194,7 +194,7 @@ export const disable = (tenant: Tenant, uuid: string, given: Given) =>
 			entries: [entry(tenant, row, "disabled", proof), ...entriesOf(others)],
 			answer: select(tenant, "@me"),
 		});
-		tellCaller(tenant, factorDisabled(isLast));
+		mailCaller(tenant, factorDisabled(isLast));
 		return toTwoFactor(after);
 	});
 
@@ -214,6 +214,6 @@ export const replaceCodes = (tenant: Tenant, uuid: string, given: Given) =>
 			entries: [entry(tenant, row, "recovery_codes_replaced", proof)],
 			answer: select(tenant, "@me"),
 		});
-		tellCaller(tenant, codesReplaced);
+		mailCaller(tenant, codesReplaced);
 		return { ...toTwoFactor(after), recovery_codes };
 	});

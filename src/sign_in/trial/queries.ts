@@ -11,7 +11,7 @@ import { digest, newToken } from "../../keys/keys.ts";
 import { iso, now } from "../../lib/time.ts";
 import { connectionOf, domainOf, pathOf } from "../../organizations/domains/connections.ts";
 import { testResult } from "../../outbound/steps.ts";
-import { identityLinked, tellCaller } from "../../people/users/mails.ts";
+import { identityLinked, mailCaller } from "../../people/users/mails.ts";
 import { identityOf } from "../provider/enter.ts";
 import { linkedSubject } from "../provider/find.ts";
 import type { Problem } from "../provider/problems.ts";
@@ -170,5 +170,5 @@ async function link(tenant: Tenant, domain: Domain, who: Verified) {
 			},
 		],
 	});
-	tellCaller(tenant, identityLinked(who));
+	mailCaller(tenant, identityLinked(who));
 }

@@ -158,7 +158,7 @@ describe("the files of earlier runs", () => {
 
 	test("are not searched for if there can't be any", async () => {
 		const { state, to } = listing();
-		await run(to(), job({ again: false }), 2);
+		await run(to(), job({ isRepeat: false }), 2);
 		expect(state.lists).toBe(0);
 	});
 
@@ -206,7 +206,7 @@ test("a run holds one part at a time, in one buffer of that size", async () => {
 	const config = { prefix: crypto.randomUUID() };
 	await run(
 		destinationOf(Object.assign({}, env, { EXPORTS }), "R2", config),
-		job({ again: false }),
+		job({ isRepeat: false }),
 		40_000,
 	);
 	expect(sizes.length).toBeGreaterThan(2);

@@ -117,7 +117,7 @@ describe("the Idempotency-Key", () => {
 		const path = fresh("batches");
 		const what = job({
 			columns: [{ name: "event", kind: "text" }],
-			identified: false,
+			hasUuid: false,
 		});
 		const destination = to(path);
 		let state: unknown = null;

@@ -13,9 +13,9 @@ import {
 import { events } from "../../../src/db/schema/events.ts";
 import { pauseIfFailing } from "../../../src/exports/engine/auto_pause.ts";
 import { clean } from "../../../src/exports/engine/clean.ts";
-import type { RunLease } from "../../../src/exports/engine/launch.ts";
 import { afterRun, continueRun, giveUp } from "../../../src/exports/engine/run.ts";
 import { runDueExports as tick } from "../../../src/exports/engine/schedule.ts";
+import type { RunLease } from "../../../src/exports/engine/start_runs.ts";
 import { MisconfiguredError } from "../../../src/outbound/errors.ts";
 import { fill } from "../../support/events.ts";
 import { listR2, noPostgres, received } from "../../support/exporting.ts";

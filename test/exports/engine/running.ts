@@ -7,8 +7,8 @@ import { afterAll, beforeAll, expect } from "vitest";
 import { batchExportRuns } from "../../../src/db/schema/batch_exports.ts";
 import { events, persons } from "../../../src/db/schema/events.ts";
 import { openAttempt } from "../../../src/exports/engine/attempt.ts";
-import type { RunLease } from "../../../src/exports/engine/launch.ts";
 import { continueRun } from "../../../src/exports/engine/run.ts";
+import type { RunLease } from "../../../src/exports/engine/start_runs.ts";
 import { KEYS } from "../../support/bucket.ts";
 import {
 	fill,

@@ -91,7 +91,7 @@ export function filesSink(config: FilesConfig, context: UploadContext, state: St
 
 		async close() {
 			const files = await closeAll();
-			if (!job.again) return { files };
+			if (!job.isRepeat) return { files };
 			const manifest = maxBytes && files.length > 0 ? [keyOf(job, "manifest")] : [];
 			const written = new Set([...files, ...manifest]);
 			return { files, warnings: await removeLeftovers(context, written) };

@@ -54,7 +54,7 @@ function assertAccepted(response: HttpResponse, key?: string) {
  * uuid may be equal, so their key includes the number of the batch.
  */
 async function keyOf(job: Job, body: string, batch: number) {
-	const { export_id, start, end, identified } = job;
+	const { export_id, start, end, hasUuid: identified } = job;
 	const parts = [export_id, start, end, identified ? "" : batch, body];
 	return digest(parts.join("\n"));
 }

@@ -13,7 +13,7 @@ export type RunLease = { batch_export_id: number; run_id: string; lease: number 
 const CREATE_BATCH_SIZE = 100;
 
 /** As many runs as an account may start in half a minute. */
-const LAUNCH_BATCH_SIZE = 3000;
+const START_BATCH_SIZE = 3000;
 
 const { batch_export_id, id, status, finished_at, lease, lease_expires_at, last_updated_at } =
 	batchExportRuns;
@@ -24,7 +24,7 @@ const instanceId = ({ run_id, lease }: Pick<RunLease, "run_id" | "lease">) => `$
  * SQL condition: the run can be launched. The runs of a schedule run one after another, and so do
  * those of a backfill. While an export is paused, its scheduled runs wait, except for retries.
  */
-export const waiting = sql`${lease_expires_at} is null and (backfill_id is not null or ${lease} > 0 or exists (
+export const isQueued = sql`${lease_expires_at} is null and (backfill_id is not null or ${lease} > 0 or exists (
 	select 1 from batch_exports as e where e.id = batch_export_runs.batch_export_id and not e.paused))
 	and not exists (select 1 from batch_export_runs as earlier
 		where earlier.batch_export_id = batch_export_runs.batch_export_id and earlier.backfill_id is batch_export_runs.backfill_id
@@ -54,7 +54,7 @@ const statusOf = (env: Env, run: Pick<RunLease, "run_id" | "lease">) =>
  * Starts another attempt of each run whose instance was lost. While instances are queued, waits
  * longer for runs that haven't started yet: another instance would only make the queue longer.
  */
-export async function launchLost(env: Env, at: number) {
+export async function restartLostRuns(env: Env, at: number) {
 	const isLost = lt(lease_expires_at, iso(at));
 	const hasStarted = sql`${status} = 'Running'`;
 	const unstarted = await drizzle(env.DB)
@@ -64,7 +64,7 @@ export async function launchLost(env: Env, at: number) {
 		.orderBy(last_updated_at)
 		.limit(STATUS_BATCH_SIZE);
 	const statuses = await Promise.all(unstarted.map((run) => statusOf(env, run)));
-	await launch(
+	await startRuns(
 		env,
 		statuses.includes("queued")
 			? sql`(${isLost} and ${hasStarted} or ${lease_expires_at} < ${at - MAX_QUEUED_MS + LEASE_MS})`
@@ -100,7 +100,7 @@ export async function takeNext(
 	const next = db
 		.select({ batch_export_id, id })
 		.from(batchExportRuns)
-		.where(and(isNull(finished_at), series, waiting))
+		.where(and(isNull(finished_at), series, isQueued))
 		.orderBy(id)
 		.limit(1);
 	const [taken] = await take(db, next.getSQL());
@@ -111,7 +111,7 @@ export async function takeNext(
  * Starts a Workflow instance for each unfinished run that meets `condition`, longest waiting first.
  * The next tick launches those that couldn't be started.
  */
-export async function launch(env: Env, condition: SQL) {
+export async function startRuns(env: Env, condition: SQL) {
 	const db = drizzle(env.DB);
 	const chosen = db
 		.select({ batch_export_id, id })
@@ -119,11 +119,11 @@ export async function launch(env: Env, condition: SQL) {
 		.where(and(isNull(finished_at), condition))
 		// Few runs are unfinished. An index of this order would be written with each heartbeat.
 		.orderBy(last_updated_at)
-		.limit(LAUNCH_BATCH_SIZE);
+		.limit(START_BATCH_SIZE);
 	const starts = await take(db, chosen.getSQL());
 	for (let i = 0; i < starts.length; i += CREATE_BATCH_SIZE)
 		try {
-			await start(env, starts.slice(i, i + CREATE_BATCH_SIZE));
+			await createInstances(env, starts.slice(i, i + CREATE_BATCH_SIZE));
 		} catch (error) {
 			logWarning("Runs of exports were not started; the next tick tries again", error);
 			return endLeases(db, starts.slice(i));
@@ -141,7 +141,7 @@ async function endLeases(db: Database, starts: RunLease[]) {
 		);
 }
 
-const start = (env: Env, starts: RunLease[]) =>
+const createInstances = (env: Env, starts: RunLease[]) =>
 	env.EXPORT_RUNS.createBatch(starts.map((params) => ({ id: instanceId(params), params })));
 
 /** SQL for the number of runs with these ids that an export has. `ids` is SQL for a JSON array. */
