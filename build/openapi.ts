@@ -1,7 +1,7 @@
 /**
- * Builds public/openapi.json from the table of families, and the zod schemas and descriptions of its
- * routes. Also builds public/operations.json, the index of
- * operations that the worker reads (src/mcp/operations.ts).
+ * Builds public/openapi.json from the table of families, and the zod schemas and descriptions of
+ * their routes. Also builds public/operations.json, the index of operations that the worker reads
+ * (src/mcp/server/operations.ts).
  */
 import type { RouterRoute } from "hono/types";
 import about from "../package.json" with { type: "json" };
@@ -10,7 +10,6 @@ import { families, publicRoutes } from "../src/app.ts";
 import { descriptionOf, type Operation, type Section, sectionOf } from "../src/http/router.ts";
 import { loadRoutes, type Row } from "../src/mount.ts";
 import { write } from "./files.ts";
-import { texts } from "./openapi/families.ts";
 import { headers } from "./openapi/headers.ts";
 import { parametersOf, queryOf } from "./openapi/parameters.ts";
 import { requestBody, responses, responsesOf } from "./openapi/responses.ts";
@@ -18,26 +17,20 @@ import { needsKey, takesKey } from "./openapi/route.ts";
 import { type Json, schemas, undescribed } from "./openapi/schemas.ts";
 import { fail } from "./run.ts";
 
-type Family = {
-	mount: string;
-	/** The object of the scopes, such as `project`; undefined for routes that need no key. */
-	object?: ScopeObject;
-	routes: RouterRoute[];
-	section: Section;
-	operations: Record<string, object>;
-};
-
 const rows: Row[] = [...families, ...publicRoutes];
 
 const all = await Promise.all(
-	rows.map(async (row): Promise<Family> => {
-		const routes = await loadRoutes(row);
-		const { tag: section, operations = {} } = texts[row.path] ?? { tag: sectionOf(routes) };
+	rows.map(async (row) => {
+		const router = await loadRoutes(row);
+		const section = sectionOf(router);
 		if (!section) throw new Error(`The router of ${row.path} has no description.`);
-		const object = "object" in row && { object: row.object };
-		return { mount: row.path, ...object, routes: routes.routes, section, operations };
+		/** The object of the scopes, such as `project`; undefined for routes that need no key. */
+		const object = "object" in row ? row.object : undefined;
+		return { mount: row.path, object, routes: router.routes, section };
 	}),
 );
+
+type Family = (typeof all)[number];
 
 /**
  * Returns the security of a route. Routes of families require a key. For others, it is optional or
@@ -59,7 +52,7 @@ function merge(handlers: RouterRoute[]): Operation {
 function operationOf(family: Family, method: string, below: string, handlers: RouterRoute[]) {
 	const { mount, object, section } = family;
 	const path = pathOf(family, below);
-	const operation = { ...merge(handlers), ...family.operations[`${method} ${below}`] };
+	const operation = merge(handlers);
 	const { id, summary, description, errors } = operation;
 	if (id === undefined) throw new Error(`${method} ${path} has no description.`);
 	const open = object === undefined;

@@ -173,6 +173,10 @@ export const url = () =>
 /** A UUID of any version, converted to lower case. */
 export const uuid = () => z.string(WRONG_FORMAT.guid).trim().toLowerCase().pipe(z.guid());
 
+/** A UUID or an alias such as `@me`, for a parameter of a path, in the OpenAPI document. */
+export const uuidOr = (alias: string) =>
+	z.string().meta({ anyOf: [{ format: "uuid" }, { const: alias }] });
+
 /** A list of at most `max` values of `item`, from which duplicates are removed. */
 export const set = <T extends z.ZodType>(item: T, max: number) =>
 	z

@@ -4,13 +4,14 @@ import { ADMIN, OWNER } from "../../db/schema/levels.ts";
 import { page } from "../../http/page.ts";
 import { created, noContent, ok, paginated, router } from "../../http/router.ts";
 import * as organizations from "./queries.ts";
-import { create, Organization, update } from "./shape.ts";
+import { create, Organization, organizationId, update } from "./shape.ts";
 
 /** docs/organizations.md#organizations */
 export default router({
 	name: "Organizations",
 	description:
 		"An organization has members, projects, domains, plugins and exports. `@current` stands for your current one.",
+	parameters: { id: organizationId },
 })
 	.get(
 		"/",

@@ -1,7 +1,12 @@
 import * as z from "zod";
 import { level, pluginsAccessLevel } from "../../db/schema/levels.ts";
-import { boolean, integer, name, set, text, timestamp, uuid } from "../../http/fields.ts";
+import { boolean, integer, name, set, text, timestamp, uuid, uuidOr } from "../../http/fields.ts";
 import { Project } from "../projects/shape.ts";
+
+/** In paths. */
+export const organizationId = uuidOr("@current").describe(
+	"The organization's id, or `@current` for your current one.",
+);
 
 const NAME_TEXT =
 	"What people call the organization, at most 64 characters. Doesn't have to be unique.";

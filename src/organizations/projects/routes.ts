@@ -4,7 +4,7 @@ import { ADMIN, OWNER } from "../../db/schema/levels.ts";
 import { page } from "../../http/page.ts";
 import { created, noContent, ok, paginated, router, type Text } from "../../http/router.ts";
 import * as projects from "./queries.ts";
-import { create, filters, Project, update } from "./shape.ts";
+import { create, filters, Project, projectId, update } from "./shape.ts";
 
 type Texts = {
 	list: Text;
@@ -20,6 +20,7 @@ const routes = ({ list, create: creation, word, of }: Texts) =>
 		name: "Projects",
 		description:
 			"A project has events, exports and plugin configs. A private project is visible only to admins of the organization and members of the project. `@current` stands for your current one.",
+		parameters: { id: projectId },
 	})
 		.get("/", paginated(Project, list), query(filters), async (c) =>
 			c.json(await projects.list(c.var.tenant, page(c), c.req.valid("query"))),

@@ -4,6 +4,12 @@ import { aliased } from "../../db/client.ts";
 import { organizationUuid, projects } from "../../db/schema/organizations.ts";
 import { boolean, name, notAChoice, rawText, text, timestamp, uuid } from "../../http/fields.ts";
 
+/** In paths. */
+export const projectId = z
+	.string()
+	.regex(/^(\d{1,15}|@current)$/)
+	.describe("The project's id, or `@current` for your current one.");
+
 const NAME_TEXT =
 	"What people call the project, at most 200 characters. Doesn't have to be unique.";
 

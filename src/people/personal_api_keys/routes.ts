@@ -2,6 +2,7 @@ import type { Context, MiddlewareHandler } from "hono";
 import { body } from "../../access/input.ts";
 import type { Tenant } from "../../access/tenant.ts";
 import type { App } from "../../env.ts";
+import { uuidOr } from "../../http/fields.ts";
 import { page } from "../../http/page.ts";
 import { created, noContent, ok, paginated, router, type Section } from "../../http/router.ts";
 import * as days from "./days.ts";
@@ -126,6 +127,9 @@ export default keysOf(caller, {
 		name: "Personal API keys",
 		description:
 			"The keys that you use this API with. Each has scopes, and can be restricted to organizations, projects or IP addresses. `@current` stands for the one in use.",
+		parameters: {
+			id: uuidOr("@current").describe("The key's id, or `@current` for the one in use."),
+		},
 	},
 	word: "PersonalApiKey",
 	list: "Lists your keys without their values, newest first, including expired ones.",
