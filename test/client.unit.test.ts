@@ -46,27 +46,28 @@ export async function rejected() {
 
 const Thing = z.object({ id: z.int(), note: z.string().nullable(), labels: z.array(z.string()) });
 const thing = { id: 1, note: null, labels: ["new"] };
+const TEXT = { id: "getThing", summary: "Retrieve a thing", description: "Returns it." };
 const pageOf = <T>(item: T) => ({ count: 1, next: null, previous: null, results: [item] });
 
 /** Answers that fit what is documented, and one for each way in which they may not. */
 export const answers = {
 	right: router()
-		.get("/", paginated(Thing), (c) => c.json(pageOf(thing)))
-		.get("/:id", ok(Thing), async (c) => c.json(await Promise.resolve(thing)))
-		.post("/", created(Thing), (c) => c.json(thing, 201))
-		.delete("/:id", noContent(), (c) => c.body(null, 204)),
-	wrongType: router().get("/", ok(Thing), (c) => c.json({ ...thing, id: "1" })),
-	nullable: router().get("/", ok(z.object({ id: z.int() })), (c) => {
+		.get("/", paginated(Thing, TEXT), (c) => c.json(pageOf(thing)))
+		.get("/:id", ok(Thing, TEXT), async (c) => c.json(await Promise.resolve(thing)))
+		.post("/", created(Thing, TEXT), (c) => c.json(thing, 201))
+		.delete("/:id", noContent(TEXT), (c) => c.body(null, 204)),
+	wrongType: router().get("/", ok(Thing, TEXT), (c) => c.json({ ...thing, id: "1" })),
+	nullable: router().get("/", ok(z.object({ id: z.int() }), TEXT), (c) => {
 		const id = Math.random() > 0.5 ? 1 : null;
 		return c.json({ id });
 	}),
-	missing: router().get("/", ok(Thing), (c) => c.json({ id: 1, note: null })),
-	additional: router().get("/", ok(Thing), (c) => c.json({ ...thing, secret: "x" })),
-	inAList: router().get("/", ok(Thing), (c) => c.json({ ...thing, labels: [1] })),
-	inAPage: router().get("/", paginated(Thing), (c) => c.json(pageOf({ ...thing, id: "1" }))),
-	noPage: router().get("/", paginated(Thing), (c) => c.json([thing])),
-	status: router().post("/", created(Thing), (c) => c.json(thing)),
-	body: router().delete("/", noContent(), (c) => c.json(thing)),
+	missing: router().get("/", ok(Thing, TEXT), (c) => c.json({ id: 1, note: null })),
+	additional: router().get("/", ok(Thing, TEXT), (c) => c.json({ ...thing, secret: "x" })),
+	inAList: router().get("/", ok(Thing, TEXT), (c) => c.json({ ...thing, labels: [1] })),
+	inAPage: router().get("/", paginated(Thing, TEXT), (c) => c.json(pageOf({ ...thing, id: "1" }))),
+	noPage: router().get("/", paginated(Thing, TEXT), (c) => c.json([thing])),
+	status: router().post("/", created(Thing, TEXT), (c) => c.json(thing)),
+	body: router().delete("/", noContent(TEXT), (c) => c.json(thing)),
 };
 type Answers = typeof answers;
 

@@ -124,43 +124,40 @@ type Documenting<T, Status extends 200 | 201 | 202 | 204> = Response &
 	TypedResponse<JSONParsed<T>, Status, "documented">;
 
 /** 200 with a body of the schema `response`. */
-export const ok = <S extends z.ZodType>(
-	response: S,
-	text?: Partial<Text> & Pick<Operation, "also">,
-) => document<Documenting<z.output<S>, 200>>({ status: 200, response, ...text });
+export const ok = <S extends z.ZodType>(response: S, text: Text & Pick<Operation, "also">) =>
+	document<Documenting<z.output<S>, 200>>({ status: 200, response, ...text });
 
 /** 201 with a body of the schema `response`. */
-export const created = <S extends z.ZodType>(response: S, text?: Text) =>
+export const created = <S extends z.ZodType>(response: S, text: Text) =>
 	document<Documenting<z.output<S>, 201>>({ status: 201, response, ...text });
 
 /** 202 with a body of the schema `response`: the work continues after the response. */
-export const accepted = <S extends z.ZodType>(response: S, text?: Text) =>
+export const accepted = <S extends z.ZodType>(response: S, text: Text) =>
 	document<Documenting<z.output<S>, 202>>({ status: 202, response, ...text });
 
 /** 200 without a body (docs/api.md#responses-without-a-body). */
-export const noBody = (text?: Text) => document<Documenting<null, 200>>({ status: 200, ...text });
+export const noBody = (text: Text) => document<Documenting<null, 200>>({ status: 200, ...text });
 
 /** 204 without a body. */
-export const noContent = (text?: Text) =>
-	document<Documenting<null, 204>>({ status: 204, ...text });
+export const noContent = (text: Text) => document<Documenting<null, 204>>({ status: 204, ...text });
 
 /** 303 to another page. */
-export const redirects = (text?: Partial<Text> & Pick<Operation, "form">) =>
+export const redirects = (text: Text & Pick<Operation, "form">) =>
 	document({ status: 303, ...text });
 
 /** 200 with an HTML page. */
-export const htmlPage = (text?: Partial<Text> & Pick<Operation, "form">) =>
+export const htmlPage = (text: Text & Pick<Operation, "form">) =>
 	document({ status: 200, media: "text/html", ...text });
 
 /** 200 with a JavaScript file. */
-export const javascript = (text?: Text) =>
+export const javascript = (text: Text) =>
 	document({ status: 200, media: "text/javascript", ...text });
 
 /** 200 with the metadata of a SAML service (saml-metadata, appendix A). */
-export const samlMetadata = (text?: Text) => document({ status: 200, media: "text/xml", ...text });
+export const samlMetadata = (text: Text) => document({ status: 200, media: "text/xml", ...text });
 
 /** 200 with a JSON file of the schema `response`, which the compiler can't check. */
-export const jsonFile = (response: z.ZodType, text?: Text) =>
+export const jsonFile = (response: z.ZodType, text: Text) =>
 	document({ status: 200, response, isFile: true, also: { 304: z.void() }, ...text });
 
 /** 200 with a page. */
@@ -168,10 +165,8 @@ const page = <R>(operation: Operation) =>
 	document<Documenting<R, 200>, PageInput>({ status: 200, ...operation });
 
 /** 200 with a page of `item`. */
-export const paginated = <I extends z.ZodType>(
-	item: I,
-	text?: Partial<Text> & Pick<Operation, "download">,
-) => page<Envelope<z.output<I>>>({ page: item, ...text });
+export const paginated = <I extends z.ZodType>(item: I, text: Text & Pick<Operation, "download">) =>
+	page<Envelope<z.output<I>>>({ page: item, ...text });
 
 /**
  * 200 with a page of `item` and the fields of `shape`, which are from the first result, or null if
@@ -180,7 +175,7 @@ export const paginated = <I extends z.ZodType>(
 export const paginatedAs = <S extends z.ZodObject, I extends z.ZodType>(
 	shape: S,
 	item: I,
-	text?: Text,
+	text: Text,
 ) =>
 	page<Nullable<z.output<S>> & Envelope<z.output<I>>>({
 		page: item,
@@ -193,11 +188,11 @@ export const paginatedAs = <S extends z.ZodObject, I extends z.ZodType>(
 export const paginatedWithin = <S extends z.ZodObject, I extends z.ZodType>(
 	shape: S,
 	item: I,
-	text?: Text,
+	text: Text,
 ) => page<z.output<S> & Envelope<z.output<I>>>({ page: item, within: shape, ...text });
 
 /** 200 with a page of a feed of `item`. */
-export const feedOf = <I extends z.ZodType>(item: I, text?: Text) =>
+export const feedOf = <I extends z.ZodType>(item: I, text: Text) =>
 	document<
 		Documenting<FeedPage<z.output<I>>, 200>,
 		{ in: { query: { limit?: string } }; out: { query: object } }
