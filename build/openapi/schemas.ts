@@ -1,6 +1,5 @@
 /** Converts zod schemas to JSON Schemas. */
 import * as z from "zod";
-import { descriptionOfField } from "../../src/http/openapi.ts";
 import { documentedAs, type Operation } from "../../src/http/router.ts";
 
 export type Json = Record<string, unknown>;
@@ -54,7 +53,7 @@ const textOf = (field: z.core.$ZodType): string | undefined =>
 function describeFields(shape: z.core.$ZodType, schema: z.core.JSONSchema.BaseSchema) {
 	if (!(shape instanceof z.ZodObject)) return;
 	for (const [name, property] of Object.entries(schema.properties ?? {})) {
-		const description = textOf(shape.shape[name]) ?? descriptionOfField(name, shape);
+		const description = textOf(shape.shape[name]);
 		if (!description || typeof property !== "object" || !schema.properties) continue;
 		// A component is one object, wherever it is referenced. Other properties aren't complete yet.
 		if (property.$ref) schema.properties[name] = { ...property, description };
