@@ -13,7 +13,7 @@ const root = `${import.meta.dirname}/..`;
 /** The grammar of queries, without its extension. */
 const QUERY = "src/exports/query/query";
 
-/** What the files are made from. */
+/** The sources of the files. */
 const SOURCES = [
 	"src",
 	"build/openapi",

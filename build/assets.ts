@@ -142,7 +142,7 @@ function addWorkers(files: Files) {
 	}
 }
 
-/** What the files are made from. */
+/** The sources of the files. */
 const SOURCES = [
 	"README.md",
 	"build",

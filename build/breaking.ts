@@ -5,8 +5,8 @@ import { textBefore } from "./files.ts";
 const CONTRACT = "docs/contract.txt";
 
 /**
- * What a line says about an operation or a field. Alternatives with fields of the same name have
- * several lines.
+ * The meaning of a line about an operation or a field. Alternatives with fields of the same name
+ * have several lines.
  */
 type Contract = Map<string, { rest: string[]; isOptional: boolean }>;
 

@@ -17,7 +17,7 @@ export function fail(why: string, code = 1): never {
 }
 
 /**
- * What to do about a database of a build whose migrations are no longer there. Its first one is
+ * Advice about a database of a build whose migrations are no longer there. Its first one is
  * `0000_tenants.sql`.
  */
 export const earlierBuild = (fresh: string) =>

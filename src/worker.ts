@@ -10,7 +10,9 @@ export { Outbound } from "./plugins/jobs/outbound.ts";
 /** A part of the schedule, which gets the time of the tick. The first tick loads its code. */
 type Part = (env: Env, at: number) => Promise<unknown>;
 
-/** What the schedule does, by the names in the log (docs/internals/scale.md#what-one-tick-does). */
+/**
+ * The parts of the schedule, by the names in the log (docs/internals/scale.md#what-one-tick-does).
+ */
 const EVERY_MINUTE: Record<string, Part> = {
 	"old activity": async (env) =>
 		(await import("./activity/activity_log/retention.ts")).deleteExpired(env),

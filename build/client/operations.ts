@@ -35,7 +35,7 @@ const OTHER_RESOURCES: Record<string, string> = {
 
 const lower = (word: string) => word.charAt(0).toLowerCase() + word.slice(1);
 
-/** What `create…` operations create, except those that create several. */
+/** The objects that `create…` operations create, except those that create several. */
 const created = Object.values(document.paths)
 	.flatMap((methods) => Object.values(methods))
 	.flatMap(({ operationId }) => /^create(\w+[^s])$/.exec(operationId)?.[1] ?? []);

@@ -229,8 +229,8 @@ describe("the growth of lists", () => {
 	const SIZES = [300, 3_000];
 
 	/**
-	 * What a page of 100 rows reads beside those that match: the guard's rows, and up to six for each
-	 * of its own, some of them twice, because their sizes are read first.
+	 * The rows that a page of 100 reads beside those that match: the guard's rows, and up to six for
+	 * each of its own, some of them twice, because their sizes are read first.
 	 */
 	const ROWS_OF_A_PAGE = 620;
 
@@ -240,7 +240,9 @@ describe("the growth of lists", () => {
 	/** A page of the feed reads at most so many events. */
 	const EVENTS_OF_A_PAGE = 1_000;
 
-	/** What a filter by time reads to find positions of the activity log by a binary search. */
+	/**
+	 * The rows that a filter by time reads to find positions of the activity log by a binary search.
+	 */
 	const ROWS_OF_A_SEARCH = 700;
 
 	let readings: Map<string, Reading>;

@@ -107,7 +107,7 @@ const DELIVERIES = Array.from({ length: LIMITS.deliveries }, (_, i): Delivery =>
 
 const SESSION = { method: "mail", connection: null, address: "203.0.113.7", user_agent: "Firefox" };
 
-/** What belongs to the owner's sign-ins, and to a domain whose provider sends users by SCIM. */
+/** The rows of the owner's sign-ins, and to a domain whose provider sends users by SCIM. */
 const SIGN_ON: [table: string, columns: Columns, rows: number][] = [
 	[
 		"passkeys",

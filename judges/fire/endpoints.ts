@@ -31,7 +31,7 @@ type Endpoint = {
 	/** The events that it took. */
 	taken: Set<string>;
 	failed: number;
-	/** What was wrong with signatures. */
+	/** The problems of signatures. */
 	refusals: string[];
 };
 
@@ -124,7 +124,7 @@ export async function startEndpoints(
 	return { url: `http://127.0.0.1:${port}`, endpoints, verified: verifier.end };
 }
 
-/** What is wrong with what an endpoint got; "" if nothing is. */
+/** The problem of the requests that an endpoint got; "" if there is none. */
 export function judgeEndpoint(
 	{ arrived, taken, refusals }: Pick<Endpoint, "arrived" | "taken" | "refusals">,
 	feed: string[],

@@ -19,7 +19,7 @@ const event = (i: number): Event => ({
 	person_properties: i === 1 ? '{"e":1e300}' : null,
 });
 
-/** What an export writes of an event. */
+/** An event as an export writes it. */
 const line = ({
 	uuid,
 	event,

@@ -97,7 +97,7 @@ export function exportsOf(url: string, { key, project }: Owner) {
 export type Exports = ReturnType<typeof exportsOf>;
 
 /**
- * What is wrong with the runs of an export; "" if nothing is. Their windows have to cover the time
+ * The problem of the runs of an export; "" if there is none. Their windows have to cover the time
  * from `start` to `end` once, by arrival.
  */
 export function judgeRuns(

@@ -2,7 +2,7 @@
 import * as z from "zod";
 
 /**
- * What to run: lists of test files or folders, one after another, and the changed content of a
+ * The tests to run: lists of test files or folders, one after another, and the changed content of a
  * file.
  */
 export const Task = z.object({

@@ -3,7 +3,7 @@
  * numbers. Replace them with your own.
  */
 
-/** What an organization does in a month of thirty days. */
+/** The use of an organization in a month of thirty days. */
 export const LOAD = {
 	/** Requests that read. */
 	read: 1_350,

@@ -137,7 +137,7 @@ async function events() {
 	};
 }
 
-/** What is written after a response: how much the key was used. */
+/** The row written after a response: how much the key was used. */
 async function uses() {
 	const { here, owner } = await world();
 	await here("GET", "");

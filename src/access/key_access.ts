@@ -3,7 +3,7 @@ import type { Key } from "../keys/keys.ts";
 import type { Caller } from "./guard.ts";
 import { grants } from "./scopes.ts";
 
-/** What an API key allows. */
+/** The access of an API key. */
 export type Access = Pick<
 	Key,
 	"scopes" | "organizations" | "projects" | "allowed_ips" | "expires_at"

@@ -3,7 +3,10 @@ import type { Key } from "../keys/keys.ts";
 import { ANY_KEY, grants, type Scope } from "./scopes.ts";
 import type { Target } from "./target.ts";
 
-/** Returns the error if `key` lacks `scope` or excludes the tenant, if so. */
+/**
+ * Returns the error to throw if the key lacks the scope, or may not act in this organization or
+ * project.
+ */
 export function checkKey(
 	key: Key,
 	scope: Scope | typeof ANY_KEY,

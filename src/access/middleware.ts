@@ -69,7 +69,7 @@ export const pluginAccess = createMiddleware<App>(async (c, next) => {
 	await next();
 });
 
-/** Ends a preview before the handler that makes the change, with the errors of the guard. */
+/** For a preview, runs the guard and returns before the handler writes. */
 export const endPreview = createMiddleware<App>(async (c, next) => {
 	if (!isPreview(c)) return next();
 	await c.var.tenant.read();

@@ -5,7 +5,7 @@ import type { Database } from "../db/client.ts";
 /** A tenant and its caller for SQL: the values of a request, or placeholders. */
 export type QueryScope = {
 	readonly db: Database;
-	/** What the routes act in: an organization, a project, or only the caller. */
+	/** The routes' scope: an organization, a project, or only the caller. */
 	readonly kind: "caller" | "organization" | "project";
 	/** SQL for the id of the organization or project; null if there is none. */
 	readonly organization: SQL<number>;

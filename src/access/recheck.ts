@@ -29,7 +29,7 @@ export function keyStillWorks(
 	return sql`exists (select 1 from ${personalApiKeys} join ${users} on ${users.id} = ${personalApiKeys.user_id} where ${isCallerKey})`;
 }
 
-/** What `assertStillAllowed` checks, in addition to the key. */
+/** The checks of `assertStillAllowed`, in addition to the key. */
 type AccessForm = {
 	/** Whether the request is about a project. */
 	project: boolean;

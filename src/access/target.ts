@@ -4,7 +4,7 @@ import { organizationId, projects } from "../db/schema/organizations.ts";
 import type { QueryScope } from "./query_scope.ts";
 import { currentOrganization, currentProject } from "./visible.ts";
 
-/** What the path of a request names. */
+/** The objects that the path of a request names. */
 export type Target = {
 	kind: QueryScope["kind"];
 	/** A UUID, `@current`, or the id that the guard found; undefined in a list. */

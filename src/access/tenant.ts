@@ -91,7 +91,7 @@ export class Tenant {
 		return idsOf(this.#place, this.key.user_id).project;
 	}
 
-	/** What the path names or, after `read`, what the guard has found. */
+	/** The objects in the path or, after `read`, those that the guard has found. */
 	get #place(): Target {
 		if (!this.#caller) return this.#path;
 		const { organization_id, project_id } = this.#caller;
@@ -120,7 +120,7 @@ export class Tenant {
 		const [idempotency, precondition] = [this.#c.get("idempotency"), this.#c.get("precondition")];
 		// A request counts once, even if it reads several times.
 		const isFirst = !this.#caller;
-		// Only the guard is wanted, and it has run.
+		// Nothing to send: the guard has run already.
 		if (!isFirst && queries.length === 0) return [];
 		const { key } = this;
 		const denied =

@@ -63,7 +63,7 @@ function walkOf(logs: Logs, of: Owner, page: Page, filters: Filters) {
 	const first = start
 		? sql`${start.number - 1}`
 		: sql`${newest(logs, total, KEY)} - ${page.offset}`;
-	/** The oldest row that is newer than all rows with only entries after those of the page. */
+	/** The first row to read: every newer row has only entries of earlier pages. */
 	const skipped = sql`(select min(position) from ${table} as it where it.${sql.identifier(owner.name)} = ${KEY}
 		and it.position > coalesce((select it.position from ${table} as it where it.${sql.identifier(owner.name)} = ${KEY}
 			and it.total < of.newest order by it.position desc limit 1), 0))`;

@@ -17,7 +17,7 @@ type Columns = Record<"position" | "total" | "id" | "entries", SQLiteColumn>;
 /** A table of logs. */
 export type Logs = {
 	table: SQLiteTable & Columns;
-	/** What a log belongs to. The primary key consists of it and the position. */
+	/** The owner of a log. The primary key consists of it and the position. */
 	owner: SQLiteColumn;
 	/** The run that the entries of a row are about. */
 	run?: SQLiteColumn;

@@ -193,7 +193,7 @@ type StoredResponse = {
 	body: string | null;
 };
 
-/** Returns the row. Throws OperatorError if there is none. */
+/** Returns the row, or throws 404. */
 export function orNotFound<T>(row: T | undefined | null): T {
 	if (row === undefined || row === null) throw notFound();
 	return row;

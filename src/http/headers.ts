@@ -33,7 +33,7 @@ export const secureResponses = secureHeaders({
 	removePoweredBy: false,
 });
 
-/** What apps in a browser need to sign people in (docs/oauth.md). It takes no cookies. */
+/** The endpoints that apps in a browser need to sign people in (docs/oauth.md), without cookies. */
 const FOR_APPS = /^\/(?:oauth|\.well-known)\//;
 
 /**

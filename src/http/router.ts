@@ -30,13 +30,13 @@ export function router(section?: Section) {
 	return routes;
 }
 
-/** What people read about an operation. */
+/** The text about an operation. */
 export type Text = {
 	/** The operation's name, unique in the document: `verb` and object in camel case. */
 	id: string;
 	/** A few words in the imperative. */
 	summary: string;
-	/** What the names don't say: who may do it, its side effects, what the answer is. */
+	/** Who may do it, its side effects, and the answer, unless the names say it. */
 	description: string;
 	/**
 	 * Codes of a 400 that the shapes of the request don't imply, each with when it happens. A code
@@ -52,7 +52,7 @@ export type Operation = Partial<Text> & {
 	/** The response is a page, or a page of a feed, of this. */
 	page?: z.ZodType;
 	feed?: z.ZodType;
-	/** The object whose fields the page has in addition to its own. */
+	/** Fields of the page in addition to its own. */
 	within?: z.ZodObject;
 	/** The fields of `within` are null if the page has no results. */
 	nullable?: true;

@@ -2,7 +2,7 @@ import type { Context } from "hono";
 import type { App } from "../env.ts";
 
 /*
- * What the tokens of apps are for (RFC 8707): a token that an app sends to one resource must not
+ * The resources of apps' tokens (RFC 8707): a token that an app sends to one resource must not
  * work at another. Other keys work everywhere.
  */
 

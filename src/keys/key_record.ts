@@ -17,7 +17,7 @@ export const keyRecord = lazy(() =>
 		expires_at: z.string().nullable(),
 		/** The API version that the key was created with. Missing: the first version. */
 		version: z.string().optional(),
-		/** What an app's key is for (src/keys/audience.ts). Missing for other keys. */
+		/** The resource of an app's key (src/keys/audience.ts). Missing for other keys. */
 		audience: z.string().optional(),
 	}),
 );

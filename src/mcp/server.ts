@@ -9,7 +9,7 @@ import type Mcp from "./server/worker.ts";
 const JSON_TYPE = "application/json";
 const STREAM_TYPE = "text/event-stream";
 
-/** What the library requires, although each response has only one of the types. */
+/** The header that the library requires, although each response has only one of the types. */
 const BOTH = `${JSON_TYPE}, ${STREAM_TYPE}`;
 
 type Accepted = { type: string; q: number };

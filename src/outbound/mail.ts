@@ -47,7 +47,7 @@ export const multiLine = (text: string) =>
 		.map(singleLine)
 		.join("\n");
 
-/** What may be a joint of a link: not a colon between digits, as in a time, nor before a space. */
+/** The possible joints of a link: not a colon between digits, as in a time, nor before a space. */
 const MARK = /(?!(?<=\d):\d)[\p{P}\p{S}\p{No}](?=[^ \n])/gu;
 
 /**

@@ -32,7 +32,7 @@ const newInvite = () => ({ target_email: `${crypto.randomUUID()}@tenantry.test` 
 /** A code that no device shows. */
 const USER_CODE = { user_code: "BCDF-GHJK" };
 
-/** At most what the key of a test has that has only the scope of the route. */
+/** The scopes that a key with only the route's scope may still grant. */
 const SCOPES = { scopes: ["personal_api_key:read"] };
 
 /** A request of an app that doesn't exist. */

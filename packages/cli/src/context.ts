@@ -1,4 +1,4 @@
-/** What a command reads and writes: in the program those of its process, in tests those of the test. */
+/** The streams of a command: in the program those of its process, in tests those of the test. */
 import { AsyncLocalStorage } from "node:async_hooks";
 import { readFileSync } from "node:fs";
 

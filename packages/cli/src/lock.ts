@@ -13,12 +13,12 @@ import {
 import { setTimeout as sleep } from "node:timers/promises";
 import { isObject } from "./output.ts";
 
-/** What is done with the file takes less time. A lock that is older was left by a killed program. */
+/** Longer than any use of the file. A lock that is older was left by a killed program. */
 const STALE_MS = 60_000;
 
 const PAUSE_MS = 50;
 
-/** What a change of a lock fails with if another program was first; `EPERM` on Windows. */
+/** The error of a change of a lock if another program was first; `EPERM` on Windows. */
 const LATE: unknown[] = ["EEXIST", "ENOTEMPTY", "ENOENT", "EPERM"];
 
 /** Changes a lock, as only one of several programs can. Returns false if another one was first. */

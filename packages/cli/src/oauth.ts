@@ -67,7 +67,7 @@ export async function discover(url: string) {
 	});
 }
 
-/** What a login saves of a response with tokens. */
+/** The part of a response with tokens that a login saves. */
 export const toSaved = (
 	url: string,
 	{ access_token, refresh_token = "", expires_in = 0 }: oauth.TokenEndpointResponse,

@@ -1,4 +1,4 @@
-/** What the client knows of an operation. */
+/** An operation, as the client knows it. */
 export type Operation = {
 	verb: string;
 	/** The path, with its parameters in braces. */

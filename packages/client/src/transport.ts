@@ -49,7 +49,7 @@ function retryAfter(headers: Headers) {
 	return Math.max(wait, 0) || 0;
 }
 
-/** What a 401 says in addition if the client has no key. */
+/** Added to the message of a 401 if the client has no key. */
 const NO_KEY = "The client has no key: pass key to new Tenantry().";
 
 /** Whether the service may have executed a request with this error. */

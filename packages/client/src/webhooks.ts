@@ -2,7 +2,10 @@
 import { TenantryError } from "./errors.ts";
 import type { FeedEvent } from "./generated.ts";
 
-/** What a webhook sends: an event of the organization, or the one that `webhooks.test` sends. */
+/**
+ * The body of a webhook's request: an event of the organization, or the one that `webhooks.test`
+ * sends.
+ */
 export type WebhookEvent = FeedEvent | (Omit<FeedEvent, "type"> & { type: "webhook.test" });
 
 type HeadersLike = Headers | Record<string, string | string[] | undefined>;

@@ -47,7 +47,7 @@ type Wording = {
 	line: (event: Event) => MailText;
 	/** Returns the path of the object. */
 	path: (event: Event, organization_id: string) => string;
-	/** What the events mean, and what to do. */
+	/** The meaning of the events, and advice. */
 	advice: string;
 };
 

@@ -9,9 +9,9 @@ const MAX_DETAILS_LENGTH = 500;
 
 const WORDS = new Map(Object.entries<string>({ ...TYPE_WORDS, "webhook.test": "Test" }));
 
-/** What a message for people says about an event, as plain text in single lines. */
+/** A message for people about an event, as plain text in single lines. */
 export type Notice = {
-	/** What happened, and to what. */
+	/** The event and its object. */
 	title: string;
 	/** Why, and what happens next; empty if the event doesn't say. */
 	details: string;

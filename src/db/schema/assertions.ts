@@ -10,7 +10,10 @@ export const assertions = sqliteTable(
 	{
 		/** The caller still has access. */
 		has_access: integer().notNull().default(1),
-		/** What the change depends on is still as it was read. If it isn't, `retry` reads it again. */
+		/**
+		 * The values that the change depends on are still as they were read. If not, `retry` reads them
+		 * again.
+		 */
 		is_current: integer().notNull().default(1),
 		/** The object still matches `If-Match`. */
 		is_unchanged: integer().notNull().default(1),

@@ -42,7 +42,10 @@ export const UNSUCCESSFUL: string[] = ["Failed", "FailedRetryable", "Cancelled"]
 /** The condition of that index as a literal, because queries must repeat it exactly. */
 export const isUnsuccessful = sql.raw(`status in ('${UNSUCCESSFUL.join("', '")}')`);
 
-/** What windows select: rows that arrived, or that happened (persons: were created) in them. */
+/**
+ * The rows that windows select: those that arrived, or that happened (persons: were created) in
+ * them.
+ */
 export const SELECTIONS = ["arrival", "event"] as const;
 
 /**
@@ -173,7 +176,7 @@ export const batchExportRuns = sqliteTable(
 		data_interval_end: moment().notNull(),
 		/** JSON: the cursor of the last exported row; null if there is none. */
 		cursor: text(),
-		/** What the destination needs to continue at the cursor, or to clean up; null: nothing. */
+		/** The destination's state, to continue at the cursor or to clean up; null: none. */
 		state: text({ mode: "json" }).$type<unknown>(),
 		/**
 		 * A digest of the query and the destination. If it has changed, the run starts over. null: it
@@ -217,7 +220,7 @@ export const batchExportRuns = sqliteTable(
 );
 
 /**
- * What old runs delivered and missed, in ranges that don't overlap
+ * The ranges that old runs delivered and missed, which don't overlap
  * (docs/internals/decisions/0007-old-runs-become-ranges.md). WITHOUT ROWID (in the migration).
  */
 export const batchExportRanges = sqliteTable(

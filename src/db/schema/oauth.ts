@@ -4,7 +4,9 @@ import { organizations } from "./organizations.ts";
 import { serviceAccounts } from "./people.ts";
 import { personalApiKeys } from "./personal_api_keys.ts";
 
-/** What a person has allowed an app, until the app exchanges its code (docs/oauth.md). */
+/**
+ * The access that a person has allowed an app, until the app exchanges its code (docs/oauth.md).
+ */
 export type Approval = {
 	client_id: string;
 	client_name: string;
@@ -59,13 +61,15 @@ export const oauthRefreshTokens = sqliteTable("oauth_refresh_tokens", {
 	expires_at: text().notNull(),
 	/** As in `Approval`. */
 	ends_at: text(),
-	/** What the person has allowed. null before the first refresh: the scopes of the key. */
+	/**
+	 * The scopes that the person has allowed. null before the first refresh: the scopes of the key.
+	 */
 	scopes: text({ mode: "json" }).$type<string[]>(),
 	/** null before the first refresh. */
 	last_exchange: text({ mode: "json" }).$type<Exchange>(),
 });
 
-/** What a device asks for (docs/oauth.md#devices). */
+/** The request of a device (docs/oauth.md#devices). */
 export type DeviceRequest = { client_id: string; scope?: string | undefined; audience: string };
 
 /**

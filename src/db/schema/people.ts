@@ -41,7 +41,7 @@ export const users = sqliteTable("users", {
 	 */
 	is_service_account: boolean().notNull().default(false),
 	/**
-	 * What the user chose. No foreign keys, which would need an index each: what was deleted, or
+	 * The user's choices. No foreign keys, which would need an index each: what was deleted, or
 	 * can't be seen any more, is passed over (`currentOrganization`, `currentProject`), and its id is
 	 * never used again.
 	 */

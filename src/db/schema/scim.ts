@@ -3,7 +3,7 @@ import { boolean, created_at, id, list, updated_at } from "./columns.ts";
 import { organizations } from "./organizations.ts";
 
 /*
- * What identity providers write with SCIM (docs/sign-on.md#scim). The trigger
+ * The data that identity providers write with SCIM (docs/sign-on.md#scim). The trigger
  * `domains_delete` deletes the rows of a deleted domain.
  */
 
@@ -103,7 +103,7 @@ export const scimRequests = sqliteTable(
 		request: text(),
 		response: text(),
 		created_at: created_at(),
-		/** What of the request wasn't carried out, and why. */
+		/** The parts of the request that weren't carried out, and why. */
 		ignored: list<string>(),
 	},
 	(t) => [primaryKey({ columns: [t.domain_id, t.id] })],

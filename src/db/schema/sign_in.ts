@@ -61,7 +61,7 @@ export const signIns = sqliteTable(
 );
 
 /**
- * What the service remembers between two requests of a sign-in: the state of a redirect to a
+ * The state between two requests of a sign-in: the state of a redirect to a
  * provider, the challenge of a passkey, the id of a used SAML assertion. Deleted when it is used.
  */
 export const signInStates = sqliteTable("sign_in_states", {
@@ -97,7 +97,7 @@ export const passkeys = sqliteTable(
 	{
 		/** The authenticator's id of the credential, base64url. */
 		credential_id: text().primaryKey(),
-		/** What the API shows as the id. */
+		/** The id in the API. */
 		id: text().notNull().$defaultFn(v7),
 		user_id: integer()
 			.notNull()

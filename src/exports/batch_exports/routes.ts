@@ -34,7 +34,7 @@ import { testDestination, testNewDestination } from "./test_destination.ts";
 const DESCRIPTION =
 	"An export writes a project's events or persons to a destination, window after window. A backfill exports a range of time. Any member who can see the project can use all operations.";
 
-/** What an export is called where the routes are mounted, and what the operations say there. */
+/** The name of an export where the routes are mounted, and the texts of the operations there. */
 type Mounted = {
 	/** The word for an export in the ids of operations. */
 	Id: string;

@@ -307,7 +307,7 @@ export const BatchExportBackfill = z
 	})
 	.meta({ id: "BatchExportBackfill" });
 
-/** What old runs have delivered or missed (docs/exports.md#old-runs). */
+/** The ranges that old runs have delivered or missed (docs/exports.md#old-runs). */
 export const BatchExportRange = z
 	.object({
 		start_at: timestamp().describe("The start of the range, which is part of it."),

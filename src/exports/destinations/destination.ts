@@ -21,7 +21,7 @@ export type Job = {
 /** The input of a test: rows, and the job of the run that they would belong to. */
 export type Sample = { job: Job; rows: Row[] };
 
-/** What a run has written: the names of its files, if it has files, and what its log warns of. */
+/** The output of a run: the names of its files, if it has files, and the warnings for its log. */
 type Closed = { files?: string[]; warnings?: string[] };
 
 /** Writes the rows of a run. `open` gets its state, stored with the source's position. */

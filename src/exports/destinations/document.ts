@@ -23,7 +23,7 @@ function changing(setting: z.ZodType) {
 
 type Request = {
 	types: readonly Type[];
-	/** What the ids of the types' schemas begin with. Generators of clients need these. */
+	/** The prefix of the ids of the types' schemas. Generators of clients need these. */
 	prefix: string;
 	/** The id of the union of all types. */
 	id: string;

@@ -92,7 +92,7 @@ export const DESTINATIONS = {
 
 export type Type = keyof typeof DESTINATIONS;
 
-/** What all types have in common, for a type that is only known when the code runs. */
+/** The properties of all types, for a type that is only known when the code runs. */
 type Entry = Omit<Definition<z.ZodObject>, "kind" | "secrets" | "server"> & {
 	kind: Kind;
 	secrets: string[];

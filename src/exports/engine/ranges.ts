@@ -1,4 +1,4 @@
-/** What is known of the windows of folded runs (decision 7). */
+/** The known windows of folded runs (decision 7). */
 import type { Window } from "./windows.ts";
 
 /** An unbroken range of windows that were all delivered, or all not. */
@@ -42,7 +42,9 @@ function without<R extends Range>(range: R, windows: Window[]) {
 	return at < range.end ? [...parts, { ...range, start: at }] : parts;
 }
 
-/** Merges ranges, oldest first, so that none overlaps another. What was delivered counts. */
+/**
+ * Merges ranges, oldest first, so that none overlaps another. Where they overlap, `delivered` wins.
+ */
 export function merge<R extends Range>(ranges: R[]): R[] {
 	const delivered = union(ranges.filter(({ latest_error }) => latest_error === null));
 	const missing = union(ranges.filter(({ latest_error }) => latest_error !== null));

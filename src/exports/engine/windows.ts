@@ -76,7 +76,7 @@ const due = (row: Scheduled, start: number, end: number) => ({
 			: clamped(end + delay(row.id, row.interval)),
 });
 
-/** Returns the end of the first window that `start_at` allows: one that ends then, or has it. */
+/** Returns the end of the first window that ends at `start_at` or contains it. */
 const firstEnd = ({ interval, start_at }: Scheduled) =>
 	start_at === null ? Number.NEGATIVE_INFINITY : boundaryAfter(interval, Date.parse(start_at));
 

@@ -157,7 +157,7 @@ function checkIssue(assertion: XmlElement, envelope: Envelope, parties: Parties,
 	return issued;
 }
 
-/** What an assertion says, once it is known that its provider says it to this service now. */
+/** The content of an assertion, once it is known that its provider says it to this service now. */
 export type Assertion = ReturnType<typeof readAssertion>;
 
 /**

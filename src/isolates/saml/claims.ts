@@ -61,7 +61,7 @@ const MAX_SHOWN_CHARACTERS = 500;
 
 const cut = (text: string) => text.slice(0, MAX_SHOWN_CHARACTERS).toWellFormed();
 
-/** What a sign-in needs to know of an assertion (docs/sign-on.md#saml). */
+/** The parts of an assertion that a sign-in needs (docs/sign-on.md#saml). */
 export function toClaims({ name, attributes, contexts }: Assertion) {
 	const first = (kind: keyof typeof NAMES) => {
 		const names = NAMES[kind].map(simplified);

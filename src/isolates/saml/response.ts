@@ -45,7 +45,7 @@ function checkDocument(root: XmlElement) {
 		throw new ResponseError(`The response has ${assertions.length} assertions, instead of one.`);
 }
 
-/** What a response says beside its assertion. */
+/** The content of a response beside its assertion. */
 export type Envelope = { issuer: string | null; destination: string; in_response_to: string };
 
 /**

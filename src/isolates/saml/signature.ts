@@ -44,7 +44,7 @@ const SignatureAlgorithms = Object.fromEntries(
 	]),
 );
 
-/** What signatures may use. SHA-1, HMAC, XPath and XSLT aren't among it. */
+/** The algorithms of signatures. SHA-1, HMAC, XPath and XSLT aren't among them. */
 export const ALGORITHMS = new Set([
 	...Object.keys(HashAlgorithms),
 	...Object.keys(SignatureAlgorithms),

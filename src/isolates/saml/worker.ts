@@ -9,10 +9,10 @@ export type { Parties };
 
 type Rejected = { rejected: Pick<ResponseError, "code" | "message"> };
 
-/** What a verified response says, or why it is rejected. */
+/** The content of a verified response, or why it is rejected. */
 export type Verdict = ({ rejected: null } & Awaited<ReturnType<typeof verify>>) | Rejected;
 
-/** What the metadata of a provider says, or why it is rejected. */
+/** The content of a provider's metadata, or why it is rejected. */
 export type Provider = ({ rejected: null } & Awaited<ReturnType<typeof readProvider>>) | Rejected;
 
 async function orRejected<T>(read: () => Promise<T>): Promise<T | Rejected> {

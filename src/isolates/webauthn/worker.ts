@@ -6,7 +6,7 @@ import {
 	verifyRegistrationResponse,
 } from "@simplewebauthn/server";
 
-/** What the browser must have signed. */
+/** The values that the browser must have signed. */
 export type Expected = { challenge: string; origin: string; rp_id: string };
 
 /** A new passkey, as the browser returns it; bytes are base64url. */

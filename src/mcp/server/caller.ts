@@ -2,7 +2,7 @@ import type { Access } from "../../access/key_access.ts";
 import { parseExact } from "../../lib/lossless_json.ts";
 import type { ApiRequest, Gateway } from "./gateway.ts";
 
-/** What the key in use allows, as recorded in KV. */
+/** The access of the key in use, as recorded in KV. */
 export type KeyInUse = Access;
 
 /** The functions of the API's isolate that this one can call. */

@@ -10,7 +10,7 @@ import { logRequestError } from "../../lib/log.ts";
 /** Sends a request to the API without leaving this worker. */
 export type Api = (request: Request, c: Context<App>) => Response | Promise<Response>;
 
-/** What the isolate of the MCP server sends to the API. */
+/** A request of the isolate of the MCP server to the API. */
 export type ApiRequest = {
 	method: string;
 	/** The path with its query. */
@@ -29,8 +29,8 @@ const PASSED_ON = ["authorization", "cf-connecting-ip", "x-d1-bookmark"];
 const INSUFFICIENT = /error="insufficient_scope", scope="([^"]+)"/;
 
 /**
- * What the isolate of the MCP server can call: the API, with the key of an MCP request, so that the
- * API decides what is allowed. The key stays in this isolate.
+ * The interface of the isolate of the MCP server: the API, with the key of an MCP request, so that
+ * the API decides what is allowed. The key stays in this isolate.
  */
 export class Gateway extends RpcTarget {
 	readonly #c: Context<App>;

@@ -17,7 +17,7 @@ const MAX_STRANGERS_MAILS = 10;
 /** How long the record of a mail is kept. */
 export const MAIL_RECORD_MS = DAY_MS;
 
-/** What a request adds: open invites for these addresses, and mails to some of them. */
+/** The additions of a request: open invites for these addresses, and mails to some of them. */
 export type Added = { emails: string[]; mailed: string[] };
 
 const mailsPerHour = ({ INVITE_MAILS_PER_HOUR }: Env) => Number(INVITE_MAILS_PER_HOUR) || 0;

@@ -61,7 +61,9 @@ export function checkRestrictions<T>(attr: string, ids: T[] | undefined, visible
 	if (index >= 0) throw doesNotExist(`${attr}__${index}`, ids?.[index]);
 }
 
-/** SQL condition on `organizations`: it doesn't allow the app in use, or the one that asks. */
+/**
+ * SQL condition on `organizations`: it blocks the caller's app, or the app that requests access.
+ */
 function isClosed({ key }: Tenant, asking: SQL | undefined) {
 	const own = sql`(select own.client_id from personal_api_keys as own where own.id = ${key.id})`;
 	return sql<boolean>`not (${and(allowsApp(own), asking && allowsApp(asking))})`;
@@ -118,7 +120,10 @@ export const storedRestrictions = (isKey: SQL | undefined) => ({
 	projects: sql`(select ${personalApiKeys.scoped_projects} from ${personalApiKeys} where ${isKey})`,
 });
 
-/** SQL condition: no organization has a rule against the key. The parameters are those of others. */
+/**
+ * SQL condition: no organization's rules for keys forbid the key. The parameters are those of
+ * `isClosed`.
+ */
 export function isWithinRules(tenant: Tenant, owner: Owner, granted: Grants, asking?: SQL) {
 	const isApps = asking !== undefined || tenant.caller.client_id !== null;
 	if (granted.expires_at !== null && !isApps) return sql`true`;

@@ -12,8 +12,8 @@ import { lazy } from "../../lib/lazy.ts";
 import { now } from "../../lib/time.ts";
 
 /*
- * What people of a domain may do in its organization (docs/sign-on.md#groups): `manual`, which people
- * gave them, and `granted`, which groups gave them. Their access is the higher of both.
+ * The access of a domain's people in its organization (docs/sign-on.md#groups): `manual`, which
+ * people gave them, and `granted`, which groups gave them. Their access is the higher of both.
  */
 
 /** Where people are managed: a `Directory`, or an admin's request for a domain. */
@@ -102,7 +102,7 @@ export const selectState = (place: Place, ids: SQL) =>
 		})
 		.from(sql`(select 1)`);
 
-/** What groups grant, by group id. */
+/** The access that groups grant, by group id. */
 export type Mapping = Map<string, ScimAccess>;
 
 export type State = {
@@ -188,7 +188,7 @@ function manualOf(person: Person): ScimAccess {
 	};
 }
 
-/** What a write makes of a user. */
+/** A user's state after the write. */
 export type Target = { person: Person; active: boolean; groups: string[] };
 
 /** The parts of a write. */
@@ -204,7 +204,7 @@ export type Plan = {
 /** The change of one user's access. */
 type Step = { user_id: number; before: ScimAccess | undefined; after: ScimAccess | undefined };
 
-/** Returns what it takes to give users the access that follows from `targets`. */
+/** Plans the changes that bring users to the state in `targets`. */
 export function plan(place: Place, state: State, targets: Target[], mapping = state.mapping): Plan {
 	const steps: Step[] = [];
 	const rows = targets.map(({ person, active, groups }) => {

@@ -22,7 +22,7 @@ export type Change = {
 	/** Changes of one kind share a limit. */
 	kind: "two_factor" | "key" | "app" | "identity" | "address";
 	subject: MailText;
-	/** What the change means. */
+	/** The consequence of the change. */
 	text: MailText;
 };
 

@@ -22,7 +22,7 @@ listen("rejectionhandled", ({ promise }) => rejections.delete(promise));
 delete globalThis.caches;
 
 /**
- * What the runs of this isolate share: the plugin's exports, so its module scope, and \`meta.global\`. The exports are a value, not a
+ * The state that the runs of this isolate share: the plugin's exports, so its module scope, and \`meta.global\`. The exports are a value, not a
  * promise, which would never settle if the run that made it is stopped.
  */
 let plugin;

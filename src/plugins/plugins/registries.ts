@@ -54,7 +54,7 @@ const MAX_REDIRECTS = 5;
 /** Enough for the metadata of a package with thousands of versions. */
 const MAX_DOCUMENT_BYTES = 4 * MIB;
 
-/** What the URL of a package or repository names. `token` is "" if the URL has none. */
+/** The parts of the URL of a package or repository. `token` is "" if the URL has none. */
 type Page = { name: string; ref: string | undefined; token: string };
 
 /** `archive` is a URL, which may be relative to the registry's base URL. */

@@ -48,7 +48,7 @@ export const allPlugins = () =>
 			async (c) => c.json(await plugins.listAll(c.var.tenant, page(c), c.req.valid("query"))),
 		);
 
-/** What the operations of a family are called, and which plugins belong to it. */
+/** The names of a family's operations, and which plugins belong to it. */
 type Nouns = { id: string; one: string; many: string; section: string; which: string };
 
 /** The routes of one family (docs/plugins.md#families). */

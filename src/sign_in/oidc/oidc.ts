@@ -13,7 +13,7 @@ import type { Connection } from "./connections.ts";
 
 /* OpenID Connect with the code flow and PKCE. */
 
-/** What a sign-in remembers while the browser is at the provider. */
+/** The state of a sign-in while the browser is at the provider. */
 export const Pending = z.object({ nonce: z.string(), verifier: z.string() });
 
 type Pending = z.infer<typeof Pending>;
@@ -72,7 +72,7 @@ function toProblem(error: unknown): never {
 	throw error;
 }
 
-/** What the library says about a claim that isn't as expected. The nonce is a secret. */
+/** The library's message about a claim that isn't as expected. The nonce is a secret. */
 const Mismatch = z.object({
 	claim: z.enum(["iss", "aud", "azp"]),
 	claims: z.record(z.string(), z.unknown()),
@@ -152,7 +152,7 @@ export async function authorizationUrl(
 	return url.href;
 }
 
-/** What a provider redirected to, and what the sign-in remembers. */
+/** The URL that a provider redirected to, and the state of the sign-in. */
 type Callback = { url: URL; redirect_uri: string; state: string; pending: Pending };
 
 /** Exchanges the code of a callback. Returns the response, and what the library needs to read it. */

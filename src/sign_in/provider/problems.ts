@@ -25,7 +25,7 @@ export const PROBLEMS = [
 export type Problem = (typeof PROBLEMS)[number];
 
 /**
- * What is known about who tried: the address, the organization of its domain, and for the test of a
+ * The person who tried: the address, the organization of its domain, and for the test of a
  * connection everything that the provider said.
  */
 type About = {

@@ -21,7 +21,7 @@ export const Verified = z.object({
 
 export type Verified = z.infer<typeof Verified>;
 
-/** What a sign-in remembers of its start. */
+/** The start of a sign-in, as it is stored. */
 export const Started = z.object({
 	connection: z.string(),
 	/** The domain that the connection belongs to, and its organization; null for the operator's. */

@@ -11,7 +11,7 @@ import { iso, MINUTE_MS, now } from "../../lib/time.ts";
 import type { Finished, Started } from "./shape.ts";
 
 /*
- * What a sign-in remembers between two requests. It is found by a random token, which the provider
+ * The state of a sign-in between two requests. It is found by a random token, which the provider
  * sends back, and can be used once. A cookie has the same token, so that nobody can make somebody
  * else finish a sign-in that they started. Each sign-in has its own, for people with several tabs.
  */

@@ -1,6 +1,6 @@
 import * as z from "zod";
 
-/** What the page of a provider posts (saml-bindings 3.5.4). Other fields are ignored. */
+/** The form that the page of a provider posts (saml-bindings 3.5.4). Other fields are ignored. */
 export const SamlResponse = z.object({
 	SAMLResponse: z.string().describe("The response, XML in Base64."),
 	RelayState: z

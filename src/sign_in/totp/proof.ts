@@ -85,12 +85,12 @@ export function countAttempt(db: Database, user_id: SQL | number, condition: SQL
 		.returning({ user_id: twoFactors.user_id });
 }
 
-/** What a request proves the second factor with. */
+/** The proof of the second factor in a request. */
 export type Given = { code?: string | undefined; passkey?: Assertion | undefined };
 
 export const isGiven = ({ code, passkey }: Given) => code !== undefined || passkey !== undefined;
 
-/** What the second factor was proved with. */
+/** The factor that was proved. */
 export type Proof = { user_id: number } & (
 	| { kind: "code"; secret: string; step: number }
 	| { kind: "recovery_code"; digest: string }

@@ -55,7 +55,7 @@ export const plan = (tenant: Tenant, id: string, { method }: z.infer<typeof Plan
 		return `${pathOf(connection)}/start?test=${token}`;
 	});
 
-/** What can be wrong, in the order in which it is checked. */
+/** The possible problems, in the order in which they are checked. */
 const CHECKS: Problem[] = [
 	"not_configured",
 	"provider_unavailable",

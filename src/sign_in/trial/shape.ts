@@ -45,7 +45,7 @@ export const SignInTestResult = z
 
 const about = { user_id: z.number(), domain_id: z.string() };
 
-/** What is kept of a test until its result is asked for. */
+/** The result of a test, until it is read. */
 export const Tested = z.union([
 	z.object({ ...about, who: Verified }),
 	z.object({

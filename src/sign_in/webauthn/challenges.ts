@@ -11,7 +11,7 @@ import { iso, MINUTE_MS, now } from "../../lib/time.ts";
 /** How long a challenge can be signed. */
 export const CHALLENGE_MS = 10 * MINUTE_MS;
 
-/** What a challenge is for: a new passkey, the second factor, or the whole sign-in. */
+/** The purpose of a challenge: a new passkey, the second factor, or the whole sign-in. */
 type Kind = "passkey_registration" | "passkey_proof" | "passkey_sign_in";
 
 /**

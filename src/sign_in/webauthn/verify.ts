@@ -27,7 +27,7 @@ export function siteOf({ APP_URL }: Env, url: string) {
  */
 export const handleOf = (uuid: string) => toBase64url(Uint8Array.fromHex(uuid.replaceAll("-", "")));
 
-/** What must be signed with the challenge in `clientDataJSON`, which may be any. */
+/** The values that must be signed with the challenge in `clientDataJSON`, which may be any. */
 export const expectedOf = (env: Env, url: string, clientDataJSON: string): Expected => ({
 	...siteOf(env, url),
 	challenge: challengeIn(clientDataJSON),

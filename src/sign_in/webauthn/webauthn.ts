@@ -20,7 +20,10 @@ const credentialId = base64url(1364).describe(ID);
 
 const clientDataJSON = base64url(8192).describe(`What the browser had signed, in base64url.`);
 
-/** What browsers also return of each passkey. What the service needs is in the response, signed. */
+/**
+ * The fields that browsers also return of each passkey. Those that the service needs are in the
+ * response, signed.
+ */
 const unused = {
 	rawId: credentialId.optional().describe("The same as `id`. Not used."),
 	type: z.literal("public-key").optional().describe("Always `public-key`."),
@@ -97,7 +100,7 @@ const userVerification = z
 	.enum(["required", "preferred"])
 	.describe("Whether the device must verify the user.");
 
-/** What a browser needs for a new passkey (`PublicKeyCredentialCreationOptionsJSON`). */
+/** The options for a new passkey (`PublicKeyCredentialCreationOptionsJSON`). */
 export const PasskeyCreation = z
 	.object({
 		rp: z
@@ -135,7 +138,7 @@ export const PasskeyCreation = z
 	})
 	.meta({ id: "PasskeyCreation" });
 
-/** What a browser needs to use a passkey (`PublicKeyCredentialRequestOptionsJSON`). */
+/** The options to use a passkey (`PublicKeyCredentialRequestOptionsJSON`). */
 export const PasskeyRequest = z
 	.object({
 		challenge,

@@ -10,7 +10,7 @@ export type Column<T> = {
 	cell: (row: T) => ComponentChildren;
 	/** Whether the heading is only for screen readers. */
 	isHidden?: boolean;
-	/** What the heading has beside the title. */
+	/** Shown beside the title of the heading. */
 	heading?: ComponentChildren;
 	/** For numbers and buttons. */
 	align?: "end";

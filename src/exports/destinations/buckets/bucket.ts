@@ -1,4 +1,4 @@
-/** What wrote an object: an export and its upload, or an audit stream and the file's digest. */
+/** The writer of an object: an export and its upload, or an audit stream and the file's digest. */
 export type Mark = { export_id: string; upload: string };
 
 /** The mark of an object that wasn't written by an export. */

@@ -36,9 +36,12 @@ export function objectUrl(base: URL, key: string, { query = {} }: Options) {
 export type Codes = {
 	/** Codes that a retry may resolve, whatever the status. */
 	temporary: string[];
-	/** What codes mean for the user. The others of these codes are permanent, whatever the status. */
+	/**
+	 * The meaning of codes for the user. The others of these codes are permanent, whatever the
+	 * status.
+	 */
 	meanings: Map<string, string>;
-	/** What is said about other permanent errors. */
+	/** The advice about other permanent errors. */
 	rejected: string;
 };
 
@@ -67,7 +70,7 @@ type Service = {
 	isUnauthenticated(response: HttpResponse): boolean;
 	/** Returns the error in a response: UnavailableError if a retry may succeed. */
 	explain(response: HttpResponse): Error;
-	/** What errors say of a server that responds in another way than the service. */
+	/** The message about a server that responds in another way than the service. */
 	incompatible: string;
 	/** The query that lists objects, its parameters for a page, and the response's XML elements. */
 	list: {

@@ -4,7 +4,7 @@ import type { Kind } from "../../query/expression.ts";
 import type { Column, Row } from "../../query/rows.ts";
 import type { Fit } from "./values.ts";
 
-/** What a column of a table holds. `fit` is null if it holds all values of the export's column. */
+/** The type of a column of a table. `fit` is null if it holds all values of the export's column. */
 export type Limit = { type: string; isNullable: boolean; fit: Fit | null };
 
 /** A number of values for each column's name. */

@@ -1,5 +1,5 @@
 /**
- * What the columns of databases can hold (docs/exports.md#values-that-dont-fit). Each function
+ * The limits of columns of databases (docs/exports.md#values-that-dont-fit). Each function
  * returns the `Fit` of a kind of column; a database's `fits.ts` chooses it by the column's type.
  */
 // Imported because the global `Buffer` is slow to access in workerd.

@@ -92,7 +92,7 @@ export class Directory {
 		return this.#provider !== undefined;
 	}
 
-	/** What the guard has read. Throws if `read` hasn't returned yet. */
+	/** The rows that the guard has read. Throws if `read` hasn't returned yet. */
 	get provider(): Provider {
 		if (!this.#provider) throw new Error("The guard has not run yet.");
 		return this.#provider;
@@ -144,7 +144,7 @@ export class Directory {
 		this.#provider = provider;
 		if (isExpired(provider)) throw await countFailure(this.#c, badToken());
 		if (provider.verified_at === null)
-			throw forbidden("The domain isn't verified (any more). Verify it first.");
+			throw forbidden("The domain isn't verified. Verify it, then try again.");
 		this.#noteUse(provider);
 		return results.queries;
 	}

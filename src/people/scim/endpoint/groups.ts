@@ -63,7 +63,7 @@ type Body = {
 	members: Set<string>;
 };
 
-/** What a new group is before the request. */
+/** The state of a new group before the request. */
 const NOTHING: Body = { displayName: "", externalId: null, members: new Set() };
 
 /** Reads the attributes of a group. Those that aren't valid stay as they were before. */
@@ -362,7 +362,7 @@ const planOf = (
 type Sent = {
 	/** Returns the attributes afterwards from those before. */
 	after: (before: Body) => Record<string, unknown>;
-	/** What the request has that can't be carried out, whatever there was before. */
+	/** The parts of the request that can't be carried out, whatever there was before. */
 	problems: Problem[];
 };
 

@@ -4,11 +4,11 @@ import type { App } from "../../../env.ts";
 import { ScimError, type ScimType } from "../errors.ts";
 
 /*
- * What of a request can't be carried out (docs/sign-on.md#what-cant-be-taken). It never keeps
- * somebody's access from ending.
+ * The parts of a request that can't be carried out (docs/sign-on.md#what-cant-be-taken). It never
+ * keeps somebody's access from ending.
  */
 
-/** What a request does to the access of people. */
+/** The effect of a request on the access of people. */
 export type Effect = "ends" | "keeps" | "gives";
 
 /** The requests that a problem rejects. All others are carried out without what has the problem. */
@@ -31,7 +31,7 @@ export type Problem = {
 
 declare module "hono" {
 	interface ContextVariableMap {
-		/** What of the request wasn't carried out, and why, for the request log. */
+		/** The parts of the request that weren't carried out, and why, for the request log. */
 		ignored?: string[];
 	}
 }

@@ -103,7 +103,7 @@ export const namesOf = ({ names, first_name, last_name }: Row): ScimNames =>
 
 export const isActive = ({ level, is_active }: Row) => level !== null && is_active;
 
-/** What a provider can change besides `active`, as it was before a request. */
+/** The fields that a provider can change besides `active`, as it was before a request. */
 export const writable = (row: Row): Body => ({
 	userName: row.email,
 	...(row.external_id !== null && { externalId: row.external_id }),

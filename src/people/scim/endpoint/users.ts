@@ -141,7 +141,7 @@ type Found = {
 	state: people.State;
 	/** The keys that end if the membership does. */
 	keys: Awaited<ReturnType<typeof people.selectEndingKeys>>;
-	/** What signs the user in through the domain. */
+	/** The identity that signs the user in through the domain. */
 	links: Awaited<ReturnType<typeof selectLinks>>;
 	/** Whether an account has the address that the request names. */
 	isTaken: boolean;
@@ -176,7 +176,7 @@ async function read(directory: Directory, where: SQL, address: string, isShown =
 	);
 }
 
-/** What a new user is before the request. */
+/** The state of a new user before the request. */
 const NOBODY: Body = { userName: "" };
 
 /** Adds a user to the organization. Throws 409 `uniqueness` if SCIM has added them already. */
@@ -215,7 +215,7 @@ async function readForChange(c: Context<App>, uuid: string, address = "") {
 type Sent = {
 	/** Returns the attributes afterwards from those before. */
 	after: (before: Body) => Record<string, unknown>;
-	/** What the request has that can't be carried out, whatever there was before. */
+	/** The parts of the request that can't be carried out, whatever there was before. */
 	problems: Problem[];
 };
 

@@ -142,7 +142,10 @@ const ModelSelect = ({ model, onChange }: { model: string; onChange: (model: str
 	/>
 );
 
-/** What determines the name of the first file. `update` reads it from the form around `root`. */
+/**
+ * The fields that determine the name of the first file. `update` reads it from the form around
+ * `root`.
+ */
 function useFiles(type: string, of: BatchExport | undefined) {
 	const [files, setFiles] = useState<ReturnType<typeof readFiles>>();
 	const root = useRef<HTMLDivElement>(null);

@@ -22,7 +22,7 @@ import {
 	WindowInUtc,
 } from "./states.tsx";
 
-/** What to do after a failed run, by status. */
+/** Advice after a failed run, by status. */
 const NEXT = {
 	Failed:
 		"The error is permanent, so the run isn't retried automatically. Fix the cause, then retry the run.",

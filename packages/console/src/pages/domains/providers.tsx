@@ -3,7 +3,7 @@ import { Area, Check, Field, Group } from "../../ui/form.tsx";
 import { Facts, Snippet } from "../../ui/values.tsx";
 import { LABELS } from "./save.ts";
 
-/** What an admin copies into the settings of the provider. */
+/** The values that an admin copies into the settings of the provider. */
 const Copied = ({ rows }: { rows: (readonly [name: string, words: string, path: string])[] }) => (
 	<div class="record">
 		<Facts

@@ -303,7 +303,7 @@ function Requests({ domain }: OfDomain) {
 	);
 }
 
-/** What connects a provider through SCIM (docs/sign-on.md#scim). */
+/** The settings that connect a provider through SCIM (docs/sign-on.md#scim). */
 export const Provisioning = ({ domain }: OfDomain) => (
 	<>
 		<Connection domain={domain} />

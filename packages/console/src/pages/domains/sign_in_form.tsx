@@ -44,7 +44,7 @@ function changesIn(before: Domain, fields: FormData) {
 	return changes;
 }
 
-/** What an admin decides about people with addresses of a verified domain. */
+/** The settings about people with addresses of a verified domain. */
 const Rules = ({ domain }: { domain: Domain }) => (
 	<>
 		<Select

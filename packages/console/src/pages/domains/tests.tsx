@@ -18,7 +18,7 @@ function takeToken() {
 	return token;
 }
 
-/** What the checks are about, by the problem that each finds. */
+/** The subjects of the checks, by the problem that each finds. */
 const CHECKS: Record<string, string> = {
 	not_configured: "The provider is set up",
 	provider_unavailable: "The provider can be reached",

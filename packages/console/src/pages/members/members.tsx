@@ -24,7 +24,7 @@ function TwoFactor({ member }: { member: Member }) {
 
 const personOf = ({ user }: Member) => nameOf(user);
 
-/** What a removal means, for a person or several. */
+/** The consequences of a removal, for a person or several. */
 const REMOVAL =
 	"immediately loses access to the organization and all its projects. Their API keys no longer work in it, and invites that they sent stop working.";
 

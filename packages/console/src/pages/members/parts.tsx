@@ -34,7 +34,7 @@ export function People({
 	);
 }
 
-/** What each level allows (docs/organizations.md#levels). */
+/** The rights of each level (docs/organizations.md#levels). */
 const MAY: Record<string, string> = {
 	1: "Can work with exports and plugins in accessible projects, and invite members.",
 	8: "Can also access all projects, and manage members, projects, domains and webhooks.",

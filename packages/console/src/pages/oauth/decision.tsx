@@ -33,7 +33,7 @@ function explain(error: unknown): never {
 	throw error;
 }
 
-/** What a person allows an app. */
+/** The access that a person allows an app. */
 type Choice = {
 	scopes: Scope[];
 	scoped_organizations: string[];

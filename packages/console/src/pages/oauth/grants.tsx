@@ -6,7 +6,7 @@ import { Time } from "../../ui/values.tsx";
 
 type Grant = OauthGrant | OrganizationOauthGrant;
 
-/** What the app calls itself, below the host that is responsible for it. */
+/** The app's name for itself, below the host that is responsible for it. */
 export const app = <G extends Grant>(): Column<G> => ({
 	title: "App",
 	cell: ({ client_name, client_host }) => (

@@ -8,7 +8,7 @@ import { Check, Field, Form, Select, text } from "../../ui/form.tsx";
 import { Danger, DangerZone, PageView, Section } from "../../ui/page.tsx";
 import { Facts, Snippet, Time } from "../../ui/values.tsx";
 
-/** What each access level to plugins allows. */
+/** The rights of each access level to plugins. */
 const PLUGIN_ACCESS = {
 	0: "None: can't use plugins",
 	3: "Configure: can configure shared plugins",

@@ -90,7 +90,7 @@ const Chosen = ({
 const ONLY_NAMED =
 	"Links by mail only work for people whom the owners have named for when the provider fails.";
 
-/** What an address must have before its domain is looked up while the user types. */
+/** The form of an address before its domain is looked up while the user types. */
 const ADDRESS = /^[^@\s]+@[^@\s.]+\.[^@\s]+$/;
 
 /** How to sign in with an address. */

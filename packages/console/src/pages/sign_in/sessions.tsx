@@ -11,7 +11,9 @@ import { Badge, Time } from "../../ui/values.tsx";
 
 const ME = { user: "@me" } as const;
 
-/** What the header `User-Agent` contains, and its name. Browsers also name those that they imitate. */
+/**
+ * The part of the header `User-Agent`, and its name. Browsers also name those that they imitate.
+ */
 const BROWSERS = [
 	["Edg", "Edge"],
 	["OPR/", "Opera"],
