@@ -8,7 +8,7 @@ import { bundle } from "../build/bundle.ts";
 import { pageSizes } from "../build/console.ts";
 import { changedFiles, textBefore } from "../build/files.ts";
 import { fail, runAside } from "../build/run.ts";
-import { findDatabaseUses } from "./check/database_uses.ts";
+import { findDatabaseUses, findKeyWrites } from "./check/database_uses.ts";
 import { findWrongImports } from "./check/imports.ts";
 import { findDeadReferences } from "./check/references.ts";
 import { findBacktracking } from "./check/regexps.ts";
@@ -131,6 +131,7 @@ await Promise.all([
 	command("OpenAPI document", "redocly", "lint", "--config=redocly.yaml", "public/openapi.json"),
 	search("import order", findWrongImports),
 	search("D1 without the guard", findDatabaseUses),
+	search("rows of keys", findKeyWrites),
 	search("references to the documentation", findDeadReferences),
 	search("new regular expressions", () => findBacktracking(changedFiles(), textBefore)),
 	check("documentation and console", buildPages),

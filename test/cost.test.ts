@@ -2,7 +2,7 @@ import { beforeAll, describe, expect, test } from "vitest";
 import { organizations, projects } from "../src/db/schema/organizations.ts";
 import { members, users } from "../src/db/schema/people.ts";
 import { personalApiKeys } from "../src/db/schema/personal_api_keys.ts";
-import { mint } from "../src/keys/keys.ts";
+import { newValue } from "../src/keys/keys.ts";
 import { address, guarded } from "./support/routes.ts";
 import { ROWS_WRITTEN } from "./support/rows_written.ts";
 import { call, cost, db, furnished, keyFor, times, withBatch, world } from "./support/world.ts";
@@ -189,7 +189,7 @@ describe("among 1,000 organizations, 1,000 people and 1,000 keys", () => {
 			db.insert(personalApiKeys).values({
 				user_id: people[i]?.id ?? 0,
 				label: `${i}`,
-				hash: mint(),
+				hash: newValue(),
 				mask_value: "tnt_…test",
 				scopes: ["*"],
 			}),

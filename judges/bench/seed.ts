@@ -1,5 +1,5 @@
 /** The rows in the database while requests are measured. */
-import { digest, mask, mint } from "../../src/keys/keys.ts";
+import { digest, mask, newValue } from "../../src/keys/keys.ts";
 
 /** The digits in ids that identify the table. */
 const TABLES = ["user", "organization", "member", "key", "other"] as const;
@@ -32,7 +32,7 @@ export type Stores = {
 
 /** Creates a user with an organization, a project and a key. */
 export async function createOwner({ database, keys }: Stores, id: number): Promise<Owner> {
-	const key = mint();
+	const key = newValue();
 	const hash = await digest(key);
 	const organization = uuid("organization", id);
 	const run = (sql: string, ...values: unknown[]) => database.prepare(sql).bind(...values);

@@ -67,7 +67,7 @@ export const ACCESS_TOKEN = "tnt_at_";
 const randomBits = () => crypto.getRandomValues(new BigUint64Array(4));
 
 /** Generates a key: `tnt_`, 256 bits in base62, `_`, and the CRC-32 of all that. */
-export function mint(prefix = PREFIX, bits = randomBits()) {
+export function newValue(prefix = PREFIX, bits = randomBits()) {
 	const body = `${prefix}${base62(
 		bits.reduce((n, word) => (n << 64n) | word, 0n),
 		43,
@@ -99,7 +99,7 @@ export const mask = (value: string, prefix = PREFIX) => `${prefix}…${value.sli
 
 /** Returns the value of a new key, and the columns that identify it. */
 export async function newKey(prefix = PREFIX, bits = randomBits()) {
-	const value = mint(prefix, bits);
+	const value = newValue(prefix, bits);
 	return { value, columns: { hash: await digest(value), mask_value: mask(value, prefix) } };
 }
 

@@ -9,6 +9,7 @@ import {
 } from "../db/schema/oauth.ts";
 import { serviceAccounts } from "../db/schema/people.ts";
 import { personalApiKeys } from "../db/schema/personal_api_keys.ts";
+import { endKeys } from "../keys/rows.ts";
 import { HOUR_MS, iso } from "../lib/time.ts";
 
 /**
@@ -42,8 +43,8 @@ export async function deleteOld({ DB }: Env, at: number) {
 	const devices = oauthDeviceRequests;
 	const old = iso(at - HOUR_MS);
 	await db.batch([
-		db.delete(personalApiKeys).where(inArray(personalApiKeys.id, over)),
-		db.delete(personalApiKeys).where(inArray(personalApiKeys.id, expired)),
+		endKeys(db, inArray(personalApiKeys.id, over)),
+		endKeys(db, inArray(personalApiKeys.id, expired)),
 		deleteOlderThan(db, oauthCodes, oauthCodes.hash, oauthCodes.expires_at, old),
 		deleteOlderThan(db, devices, devices.user_code_hash, devices.expires_at, old),
 	]);

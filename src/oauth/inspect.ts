@@ -6,7 +6,7 @@ import { countFailure } from "../keys/addresses.ts";
 import { AUDIENCES } from "../keys/audience.ts";
 import { now } from "../lib/time.ts";
 import { end, findByToken } from "./consents/grants.ts";
-import { endKey } from "./issuers/rows.ts";
+import { endGiven } from "./issuers/rows.ts";
 import { OauthError } from "./protocol/errors.ts";
 import type { Form } from "./protocol/form.ts";
 import { issuerOf, resourceOf } from "./protocol/service.ts";
@@ -23,7 +23,7 @@ export const revoke = (c: Context<App>, form: Form) =>
 		const { db } = connect(c);
 		const token = form.required("token");
 		const found = await findByToken(db, token);
-		if (!found) return endKey(db, token);
+		if (!found) return endGiven(db, token);
 		// Whoever finds a token may end it. An app that names itself has to be the right one.
 		const client_id = form.optional("client_id") ?? found.grant.client_id;
 		if (client_id !== found.grant.client_id) throw ofOtherApp();

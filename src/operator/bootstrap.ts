@@ -9,8 +9,9 @@ import { PLUGINS_ROOT } from "../db/schema/levels.ts";
 import { organizationId, organizations, projects } from "../db/schema/organizations.ts";
 import { members, users } from "../db/schema/people.ts";
 import { personalApiKeys } from "../db/schema/personal_api_keys.ts";
+import { mint } from "../keys/rows.ts";
 import { newOrganization } from "../organizations/organizations/queries.ts";
-import { prepareKey } from "./keys.ts";
+import { entryOf } from "./keys.ts";
 import { type bootstrap as Bootstrap, byOperator, DEACTIVATED, OperatorError } from "./shape.ts";
 
 /** Selects a user with their first organization, its first project, and their keys. */
@@ -63,14 +64,17 @@ export async function bootstrap(
 	const newUser = { uuid, email, is_email_verified: true };
 	const row = { uuid: v7(), name, plugins_access_level: PLUGINS_ROOT };
 	const organization = firstOrganization?.id ?? organizationId(row.uuid);
-	const key = existingKeys.length === 0 ? await prepareKey("First key", ["*"]) : undefined;
+	const key =
+		existingKeys.length === 0
+			? await mint(db, { user_id, label: "First key", scopes: ["*"] })
+			: undefined;
 	const created = { organization, activity: "created" as const };
 	try {
 		await commit(env, db, {
 			changes: [
 				...(existing ? [] : [db.insert(users).values(newUser)]),
 				...(firstOrganization ? [] : newOrganization(db, user_id, row)),
-				...(key ? [db.insert(personalApiKeys).values({ ...key.row, user_id })] : []),
+				...(key ? [key.insert] : []),
 			],
 			entries: [
 				...(firstOrganization
@@ -79,7 +83,7 @@ export async function bootstrap(
 				...(existing
 					? []
 					: [byOperator({ ...created, scope: "User", item_id: uuid, name: email })]),
-				...(key ? [byOperator({ ...created, ...key.entry })] : []),
+				...(key ? [entryOf("created", key.row, organization)] : []),
 			],
 		});
 	} catch (error) {

@@ -1,15 +1,15 @@
 import { type Column, eq } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
 import { alias } from "drizzle-orm/sqlite-core";
-import { v7 } from "uuid";
 import type * as z from "zod";
 import { commit, retry } from "../access/unit_of_work.ts";
 import { currentOrganization } from "../access/visible.ts";
-import { aliased, assertExists } from "../db/client.ts";
+import { aliased } from "../db/client.ts";
+import type { SignedEntry } from "../db/record.ts";
 import { organizations } from "../db/schema/organizations.ts";
 import { users } from "../db/schema/people.ts";
 import { personalApiKeys } from "../db/schema/personal_api_keys.ts";
-import { newKey } from "../keys/keys.ts";
+import { endKey, mint } from "../keys/rows.ts";
 import { canWrite, keyChanged, mailChange } from "../people/users/mails.ts";
 import {
 	byOperator,
@@ -26,22 +26,12 @@ import {
  */
 const homeOf = (user_id: Column) => eq(organizations.id, currentOrganization(user_id));
 
-/** Returns a new key's value, row and log entry. The first request with the key adds it to KV. */
-export async function prepareKey(
-	label: string,
-	scopes: string[],
-	expires_at: string | null = null,
-) {
-	const { value, columns } = await newKey();
-	const row = { id: v7(), label, scopes, expires_at, ...columns };
-	const entry = {
-		activity: "created" as const,
-		scope: "PersonalApiKey" as const,
-		item_id: row.id,
-		name: label,
-	};
-	return { value, row, entry };
-}
+/** Returns the entry of a key that the operator creates or revokes. */
+export const entryOf = (
+	activity: "created" | "deleted",
+	{ id, label }: { id: string; label: string },
+	organization: SignedEntry["organization"],
+) => byOperator({ activity, scope: "PersonalApiKey", item_id: id, name: label, organization });
 
 export async function create(env: Env, options: z.infer<typeof keyCreate>) {
 	const { email, label, scopes, expires_at } = options;
@@ -58,13 +48,10 @@ export async function create(env: Env, options: z.infer<typeof keyCreate>) {
 		.where(eq(owner.email, email));
 	const { id, is_active, organization } = required(user, "user with this email address");
 	if (!is_active) throw new OperatorError(DEACTIVATED);
-	const { value, row, entry } = await prepareKey(label, scopes, expires_at);
-	await commit(env, db, {
-		changes: [db.insert(personalApiKeys).values({ ...row, user_id: id })],
-		entries: [byOperator({ ...entry, organization })],
-	});
+	const { value, row, insert } = await mint(db, { user_id: id, label, scopes, expires_at });
+	await commit(env, db, { changes: [insert], entries: [entryOf("created", row, organization)] });
 	if (canWrite(row)) await mailChange(env, id, keyChanged("created", row), null);
-	return { id: row.id, label, scopes, expires_at: row.expires_at, key: value };
+	return { id: row.id, label, scopes, expires_at, key: value };
 }
 
 /** Revokes a key in D1, which every request checks. */
@@ -74,27 +61,12 @@ export const revoke = (env: Env, { id }: z.infer<typeof keyRevoke>) =>
 async function tryRevoke(env: Env, id: string) {
 	const db = drizzle(env.DB);
 	const [row] = await db
-		.select({
-			label: personalApiKeys.label,
-			organization: organizations.id,
-		})
+		.select({ label: personalApiKeys.label, organization: organizations.id })
 		.from(personalApiKeys)
 		.leftJoin(organizations, homeOf(personalApiKeys.user_id))
 		.where(eq(personalApiKeys.id, id));
 	const { label, organization } = required(row, "key with this id");
 	const byId = eq(personalApiKeys.id, id);
-	await commit(env, db, {
-		checks: [assertExists(db, personalApiKeys, byId)],
-		changes: [db.delete(personalApiKeys).where(byId)],
-		entries: [
-			byOperator({
-				activity: "deleted",
-				scope: "PersonalApiKey",
-				item_id: id,
-				name: label,
-				organization,
-			}),
-		],
-	});
+	await commit(env, db, endKey(db, byId, [entryOf("deleted", { id, label }, organization)]));
 	return { revoked: id, label };
 }

@@ -3,7 +3,7 @@ import { eq } from "drizzle-orm";
 import { v7 } from "uuid";
 import { expect, test } from "vitest";
 import { personalApiKeys } from "../../src/db/schema/personal_api_keys.ts";
-import { isWellFormed, mint } from "../../src/keys/keys.ts";
+import { isWellFormed, newValue } from "../../src/keys/keys.ts";
 import { eventually, exhaust } from "../support/time.ts";
 import { call, cost, db, person } from "../support/world.ts";
 
@@ -42,7 +42,7 @@ test("nothing else authenticates", async () => {
 });
 
 test("a value that differs in one character is rejected without a query to KV or D1", async () => {
-	const value = mint();
+	const value = newValue();
 	expect(isWellFormed(value)).toBe(true);
 	for (let i = 4; i < value.length; i++) {
 		if (value[i] === "_") continue;
@@ -95,7 +95,7 @@ test("failed authentication is throttled by address; a valid key from there stil
 	const { key } = await person();
 	const from = (address: string, key: string) =>
 		call("GET", "/api/users/@me", { key, headers: { "cf-connecting-ip": address } });
-	const guess = async (address: string) => (await from(address, mint())).status;
+	const guess = async (address: string) => (await from(address, newValue())).status;
 	expect(await guess("192.0.2.7")).toBe(401);
 	await eventually(async () => {
 		await exhaust(env.AUTH_FAILURES, "192.0.2.7");

@@ -7,7 +7,7 @@ import { app } from "../../src/app.ts";
 import { users } from "../../src/db/schema/people.ts";
 import { personalApiKeys } from "../../src/db/schema/personal_api_keys.ts";
 import { keyCache } from "../../src/keys/key_cache.ts";
-import { digest, mint } from "../../src/keys/keys.ts";
+import { digest, newValue } from "../../src/keys/keys.ts";
 import {
 	complete,
 	cookieOf,
@@ -93,7 +93,7 @@ test("only one cookie with the exact name counts", async () => {
 	expect(await statusWith(`a=b;__Host-tenantry=${value} ;c=d`)).toBe(200);
 	for (const header of [
 		`__Host-tenantry=${value}; __Host-tenantry=${value}`,
-		`__Host-tenantry=${mint()}; __Host-tenantry=${value}`,
+		`__Host-tenantry=${newValue()}; __Host-tenantry=${value}`,
 		`tenantry=${value}`,
 		`__host-tenantry=${value}`,
 		`x__Host-tenantry=${value}`,
@@ -109,7 +109,7 @@ test("a key in the header comes first, also if it is invalid", async () => {
 	const user = await verified();
 	const headers = ofPage(value);
 	expect((await call("GET", ME, { key: user.key, headers })).body.email).toBe(user.email);
-	for (const authorization of [`Bearer ${mint()}`, "Bearer", "Basic x"])
+	for (const authorization of [`Bearer ${newValue()}`, "Bearer", "Basic x"])
 		expect((await call("GET", ME, { headers: { ...headers, authorization } })).status).toBe(401);
 });
 
@@ -225,7 +225,7 @@ test("what isn't a valid key in the header sets no cookie", async () => {
 	for (const [status, options] of [
 		[401, {}],
 		[401, { headers: ofPage(value) }],
-		[401, { key: mint() }],
+		[401, { key: newValue() }],
 		[401, { key: user.key }],
 		[403, { key: elsewhere }],
 	] as const) {
@@ -269,6 +269,6 @@ test("signing out ends the session, once, and keeps a key", async () => {
 	expect(body.results).toMatchObject([
 		{ item_id: id, user: { uuid: owner.uuid }, detail: { trigger: { job: "sign_out" } } },
 	]);
-	for (const given of [key, mint(), "", "x"]) expect(cookieOf(await end(given)).value).toBe("");
+	for (const given of [key, newValue(), "", "x"]) expect(cookieOf(await end(given)).value).toBe("");
 	expect((await call("GET", ME, { key })).status).toBe(200);
 });

@@ -4,7 +4,7 @@ import { v7 } from "uuid";
 import { describe, expect, test, vi } from "vitest";
 import { personalApiKeys } from "../../src/db/schema/personal_api_keys.ts";
 import { keyCache, MAX_RECORDS } from "../../src/keys/key_cache.ts";
-import { digest, mint } from "../../src/keys/keys.ts";
+import { digest, newValue } from "../../src/keys/keys.ts";
 import { stopClock } from "../support/time.ts";
 import { call, cost, db, forget, keyFor, person, world } from "../support/world.ts";
 
@@ -60,7 +60,7 @@ describe("the record of a key", () => {
 	test("is not cached for a key that doesn't exist", async () => {
 		const get = vi.fn(env.KEYS.get.bind(env.KEYS));
 		const KEYS: KVNamespace = Object.assign(Object.create(env.KEYS), { get });
-		const key = mint();
+		const key = newValue();
 		for (const reads of [1, 2]) {
 			const headers = { "cf-connecting-ip": v7() };
 			const { status } = await call("GET", "/api/users/@me", { key, headers, env: { KEYS } });

@@ -4,7 +4,7 @@ import { v7 } from "uuid";
 import { beforeAll, describe, expect, test, vi } from "vitest";
 import { users } from "../../src/db/schema/people.ts";
 import { personalApiKeys } from "../../src/db/schema/personal_api_keys.ts";
-import { digest, mint } from "../../src/keys/keys.ts";
+import { digest, newValue } from "../../src/keys/keys.ts";
 import { sample, type World } from "../support/routes.ts";
 import { call, cost, db, furnished, keyFor, person } from "../support/world.ts";
 import { ask, changeKey, isOfTenant, testGuards } from "./security.ts";
@@ -53,7 +53,7 @@ describe.each(sample)("$method $path rejects", (route) => {
 	});
 
 	test("a key that was never created, or has expired", async () => {
-		expect(await ask(route, home, mint())).toMatchObject(invalid);
+		expect(await ask(route, home, newValue())).toMatchObject(invalid);
 		expect(await ask(route, home, await keyFor(home.owner.id, expired()))).toMatchObject(invalid);
 	});
 

@@ -4,7 +4,7 @@ import { DatabaseSync } from "node:sqlite";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { environment } from "../../build/run.ts";
-import { mint } from "../../src/keys/keys.ts";
+import { newValue } from "../../src/keys/keys.ts";
 import { cloneOfProject, discard, freePort } from "../support/server.ts";
 
 /** A folder like a fresh clone of the repository. */
@@ -86,7 +86,7 @@ test("before the setup, /healthz and every request say what is missing", async (
 		kv: true,
 		migrations: false,
 	});
-	const response = await get("/api/organizations/", mint());
+	const response = await get("/api/organizations/", newValue());
 	expect(response.status).toBe(503);
 	expect(response.headers.get("retry-after")).toBe("60");
 	expect(await response.json()).toMatchObject({

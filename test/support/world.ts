@@ -34,7 +34,7 @@ import { scimGroups, scimTokens } from "../../src/db/schema/scim.ts";
 import { identities, passkeys, twoFactors } from "../../src/db/schema/sign_in.ts";
 import { webhooks } from "../../src/db/schema/webhooks.ts";
 import { keyCache } from "../../src/keys/key_cache.ts";
-import { cache, digest, mask, mint, newToken } from "../../src/keys/keys.ts";
+import { cache, digest, mask, newToken, newValue } from "../../src/keys/keys.ts";
 import { newOrganization } from "../../src/organizations/organizations/queries.ts";
 import { assertDocumented } from "./contract.ts";
 import { patiently, spending } from "./time.ts";
@@ -187,7 +187,7 @@ type KeyOptions = Partial<typeof personalApiKeys.$inferInsert>;
  * value.
  */
 async function newKey(user_id: number | SQL<number>, options: KeyOptions = {}) {
-	const value = mint();
+	const value = newValue();
 	const hash = await digest(value);
 	const values = { label: "Test", hash, mask_value: mask(value), scopes: ["*"], ...options };
 	return {

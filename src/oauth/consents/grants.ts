@@ -3,7 +3,7 @@ import type { Context } from "hono";
 import { v7 } from "uuid";
 import { commit } from "../../access/unit_of_work.ts";
 import { currentOrganization } from "../../access/visible.ts";
-import { aliased, assertExists, type Connected, type Database } from "../../db/client.ts";
+import { aliased, type Connected, type Database } from "../../db/client.ts";
 import type { ActivityOf } from "../../db/event_types.ts";
 import { oauthRefreshTokens } from "../../db/schema/oauth.ts";
 import { organizationId } from "../../db/schema/organizations.ts";
@@ -12,6 +12,7 @@ import { personalApiKeys } from "../../db/schema/personal_api_keys.ts";
 import type { App } from "../../env.ts";
 import { addressOf } from "../../keys/addresses.ts";
 import { ACCESS_TOKEN, digest, isWellFormed } from "../../keys/keys.ts";
+import { endKey } from "../../keys/rows.ts";
 import { appReused, mailChange } from "../../people/users/mails.ts";
 import { userColumns } from "../../people/users/shape.ts";
 import { type RefreshToken, readRefreshToken } from "../protocol/tokens.ts";
@@ -135,16 +136,7 @@ export const entriesOf = (
  */
 export async function end(c: Context<App>, db: Connected, grant: Named, job: string) {
 	const isThis = isGrant(eq(personalApiKeys.id, grant.id));
-	await commit(
-		c.env,
-		db,
-		{
-			checks: [assertExists(db, personalApiKeys, isThis)],
-			changes: [db.delete(personalApiKeys).where(isThis)],
-			entries: entriesOf("revoked", grant, { job }),
-		},
-		c,
-	);
+	await commit(c.env, db, endKey(db, isThis, entriesOf("revoked", grant, { job })), c);
 }
 
 /** Ends a grant whose code or refresh token was used twice, and tells its person. */

@@ -3,12 +3,12 @@ import type * as z from "zod";
 import { readPage } from "../../access/pages.ts";
 import type { Tenant } from "../../access/tenant.ts";
 import { retry } from "../../access/unit_of_work.ts";
-import { assertExists } from "../../db/client.ts";
 import { organizationId, organizations } from "../../db/schema/organizations.ts";
 import { members } from "../../db/schema/people.ts";
 import { personalApiKeys } from "../../db/schema/personal_api_keys.ts";
 import { orNotFound } from "../../http/errors.ts";
 import type { Page } from "../../http/page.ts";
+import { endKey } from "../../keys/rows.ts";
 import { reaches } from "../../people/personal_api_keys/reach.ts";
 import { appEnded, mailChange } from "../../people/users/mails.ts";
 import { entryOf, type Grant, isGrant, select } from "./grants.ts";
@@ -54,19 +54,14 @@ export const remove = (tenant: Tenant, id: string) =>
 		const [grant, { uuid, name }] = [orNotFound(row), orNotFound(organization)];
 		const trigger = { job: "admin", user: grant.user.email };
 		const others = grant.scoped_organizations.filter((other) => other !== uuid);
-		await tenant.write({
-			checks: [assertExists(db, personalApiKeys, isThis)],
-			changes: [db.delete(personalApiKeys).where(isThis)],
-			entries: [
-				{
-					...entryOf("revoked", grant, { organization: tenant.organization, trigger }),
-					user_id: tenant.key.user_id,
-				},
-				...others.map((other) =>
-					entryOf("revoked", grant, { organization: organizationId(other), trigger }),
-				),
-			],
-		});
+		const here = entryOf("revoked", grant, { organization: tenant.organization, trigger });
+		const entries = [
+			{ ...here, user_id: tenant.key.user_id },
+			...others.map((other) =>
+				entryOf("revoked", grant, { organization: organizationId(other), trigger }),
+			),
+		];
+		await tenant.write(endKey(db, isThis, entries));
 		const change = appEnded(grant.label, name);
 		tenant.later(() => mailChange(env, grant.user_id, change, null));
 	});

@@ -4,11 +4,11 @@ import { readPage } from "../../access/pages.ts";
 import type { Tenant } from "../../access/tenant.ts";
 import { retry } from "../../access/unit_of_work.ts";
 import { selectCaller } from "../../access/visible.ts";
-import { assertExists } from "../../db/client.ts";
 import { oauthRefreshTokens } from "../../db/schema/oauth.ts";
 import { personalApiKeys } from "../../db/schema/personal_api_keys.ts";
 import { orNotFound } from "../../http/errors.ts";
 import type { Page } from "../../http/page.ts";
+import { endKey } from "../../keys/rows.ts";
 import { now } from "../../lib/time.ts";
 import { entriesOf, type Grant, isGrant, select } from "./grants.ts";
 import type { OauthGrant } from "./shape.ts";
@@ -62,9 +62,5 @@ export const remove = (tenant: Tenant, uuid: string, id: string) =>
 		);
 		orNotFound(caller);
 		const grant = orNotFound(row);
-		await tenant.write({
-			checks: [assertExists(db, personalApiKeys, isThis)],
-			changes: [db.delete(personalApiKeys).where(isThis)],
-			entries: entriesOf("revoked", grant, { job: "person" }),
-		});
+		await tenant.write(endKey(db, isThis, entriesOf("revoked", grant, { job: "person" })));
 	});

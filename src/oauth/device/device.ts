@@ -10,7 +10,7 @@ import { oauthDeviceRequests } from "../../db/schema/oauth.ts";
 import type { App } from "../../env.ts";
 import { invalid } from "../../http/errors.ts";
 import { countFailure } from "../../keys/addresses.ts";
-import { digest, isWellFormed, mint } from "../../keys/keys.ts";
+import { digest, isWellFormed, newValue } from "../../keys/keys.ts";
 import { limitNetwork } from "../../keys/network_limits.ts";
 import { shorten } from "../../lib/text.ts";
 import { now } from "../../lib/time.ts";
@@ -69,7 +69,7 @@ export async function authorizeDevice(c: Context<App>, form: Form) {
 	const request = { client_id: data.client_id, scope: data.scope, audience };
 	await checkRequest(service, request);
 	const userCode = newUserCode();
-	const device_code = mint(prefixOf(userCode));
+	const device_code = newValue(prefixOf(userCode));
 	const { db } = connect(c);
 	await db.batch([
 		db.insert(oauthDeviceRequests).values({

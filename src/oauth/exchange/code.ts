@@ -1,6 +1,5 @@
 import { and, eq, getTableColumns, gt, isNull, sql } from "drizzle-orm";
 import type { Context } from "hono";
-import { v7 } from "uuid";
 import { commit, retry } from "../../access/unit_of_work.ts";
 import { connect } from "../../db/bookmark.ts";
 import { assertExists, type Connected, type Database, inList, runBatch } from "../../db/client.ts";
@@ -10,7 +9,8 @@ import { personalApiKeys } from "../../db/schema/personal_api_keys.ts";
 import type { App } from "../../env.ts";
 import { orNotFound } from "../../http/errors.ts";
 import { countFailure } from "../../keys/addresses.ts";
-import { ACCESS_TOKEN, cache, digest, newKey, toRecord } from "../../keys/keys.ts";
+import { ACCESS_TOKEN, digest } from "../../keys/keys.ts";
+import { endKeys, mint, remember } from "../../keys/rows.ts";
 import { toBase64url } from "../../lib/base64url.ts";
 import { now } from "../../lib/time.ts";
 import { endReused, entriesOf, type Grant, selectGrants } from "../consents/grants.ts";
@@ -106,13 +106,13 @@ async function write(
 ) {
 	const { client_name: label, client_id, audience, ends_at, ...rest } = approval;
 	const { scopes, scoped_organizations, scoped_projects } = rest;
-	const id = v7();
-	const [access, refresh] = await Promise.all([newKey(ACCESS_TOKEN), newRefreshToken(id)]);
 	const key = {
-		...{ id, user_id, label, ...access.columns, client_id, audience },
-		...{ scopes, scoped_organizations, scoped_projects },
+		...{ user_id, label, client_id, audience, scopes, scoped_organizations, scoped_projects },
 		expires_at: accessExpiry(ends_at),
 	};
+	const access = await mint(db, key, ACCESS_TOKEN);
+	const { id } = access.row;
+	const refresh = await newRefreshToken(id);
 	const isUnused = and(
 		eq(oauthCodes.hash, hash),
 		isNull(oauthCodes.key_id),
@@ -127,20 +127,20 @@ async function write(
 		],
 		changes: [
 			db.update(oauthCodes).set({ key_id: id }).where(eq(oauthCodes.hash, hash)),
-			db.delete(personalApiKeys).where(inList(personalApiKeys.id, removedIds)),
-			db.insert(personalApiKeys).values(key),
+			endKeys(db, inList(personalApiKeys.id, removedIds)),
+			access.insert,
 			db
 				.insert(oauthRefreshTokens)
 				.values({ key_id: id, ...refresh.columns, expires_at: refreshExpiry(ends_at), ends_at }),
 		],
 		entries: [
-			...entriesOf("created", key),
+			...entriesOf("created", access.row),
 			...removed.flatMap((grant) => entriesOf("revoked", grant, { job: "too_many" })),
 		],
-		answers: { keys: db.select().from(personalApiKeys).where(eq(personalApiKeys.id, id)) },
+		answers: { keys: access.select },
 	};
 	const { keys } = await commit(c.env, db, write, c);
 	const row = orNotFound(keys[0]);
-	await cache(c.env, row.hash, toRecord(row));
+	await remember(c.env, row);
 	return respond({ access_token: access.value, refresh_token: refresh.value }, row);
 }

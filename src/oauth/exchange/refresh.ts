@@ -9,7 +9,7 @@ import { personalApiKeys } from "../../db/schema/personal_api_keys.ts";
 import type { App } from "../../env.ts";
 import { orNotFound } from "../../http/errors.ts";
 import { countFailure } from "../../keys/addresses.ts";
-import { cache, toRecord } from "../../keys/keys.ts";
+import { changeKeys, remember } from "../../keys/rows.ts";
 import { now } from "../../lib/time.ts";
 import { endReused, type Found, findByToken, type Grant } from "../consents/grants.ts";
 import { OauthError } from "../protocol/errors.ts";
@@ -135,15 +135,12 @@ async function write(
 				.update(oauthRefreshTokens)
 				.set({ ...next.columns, expires_at, scopes: grant.scopes, last_exchange })
 				.where(isToken),
-			db
-				.update(personalApiKeys)
-				.set({ ...access.columns, expires_at: accessExpiry(ends_at), scopes })
-				.where(isThis),
+			changeKeys(db, isThis, { ...access.columns, expires_at: accessExpiry(ends_at), scopes }),
 		],
 		answers: { keys: db.select().from(personalApiKeys).where(isThis) },
 	};
 	const { keys } = await commit(c.env, db, write, c);
 	const row = orNotFound(keys[0]);
-	await cache(c.env, row.hash, toRecord(row));
+	await remember(c.env, row);
 	return respond({ access_token: access.value, refresh_token: next.value }, row);
 }

@@ -9,9 +9,9 @@ import { changes, isUnchanged } from "../../db/changes.ts";
 import { assertExists } from "../../db/client.ts";
 import { countWhere } from "../../db/list.ts";
 import { trustedIssuers } from "../../db/schema/oauth.ts";
-import { personalApiKeys } from "../../db/schema/personal_api_keys.ts";
 import { orNotFound } from "../../http/errors.ts";
 import type { Page } from "../../http/page.ts";
+import { endKeys } from "../../keys/rows.ts";
 import { checkIssuer } from "../../organizations/domains/issuer.ts";
 import {
 	assertMayGrant,
@@ -45,8 +45,8 @@ const isOwned = ({ organization }: Tenant, account: string) =>
 const byId = (tenant: Tenant, account: string, id: string) =>
 	and(isOwned(tenant, account), eq(trustedIssuers.id, id.toLowerCase()));
 
-const endKeys = (tenant: Tenant, account: string, { id }: Row) =>
-	tenant.db.delete(personalApiKeys).where(isKeyOf(ownerOf(tenant, account).user_id, id));
+const endKeysOf = (tenant: Tenant, account: string, { id }: Row) =>
+	endKeys(tenant.db, isKeyOf(ownerOf(tenant, account).user_id, id));
 
 /** @throws 404 if there is no such service account */
 export async function findAccount(tenant: Tenant, account: string) {
@@ -136,7 +136,7 @@ export const update = (
 			],
 			changes: [
 				db.update(trustedIssuers).set(body).where(isThis),
-				...(hasOtherRules ? [endKeys(tenant, account, row)] : []),
+				...(hasOtherRules ? [endKeysOf(tenant, account, row)] : []),
 			],
 			answer: select(tenant).where(isThis),
 		}));
@@ -149,7 +149,7 @@ export async function remove(tenant: Tenant, account: string, id: string) {
 	const isThis = byId(tenant, account, row.id);
 	await tenant.write({
 		checks: [assertExists(db, trustedIssuers, isThis)],
-		changes: [endKeys(tenant, account, row), db.delete(trustedIssuers).where(isThis)],
+		changes: [endKeysOf(tenant, account, row), db.delete(trustedIssuers).where(isThis)],
 		entries: [{ activity: "deleted", scope: "TrustedIssuer", item_id: row.id, name: row.name }],
 	});
 }

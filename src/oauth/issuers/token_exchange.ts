@@ -1,6 +1,5 @@
 import { and, eq, getTableColumns, isNull, lt, or, sql } from "drizzle-orm";
 import type { Context } from "hono";
-import { v7 } from "uuid";
 import { scopes as allScopes, grants } from "../../access/scopes.ts";
 import { commit, retry } from "../../access/unit_of_work.ts";
 import { connect } from "../../db/bookmark.ts";
@@ -15,7 +14,8 @@ import { orNotFound, throttled } from "../../http/errors.ts";
 import { countRequest } from "../../http/rate_limit.ts";
 import { countFailure } from "../../keys/addresses.ts";
 import type { Audience } from "../../keys/audience.ts";
-import { ACCESS_TOKEN, cache, newKey, toRecord } from "../../keys/keys.ts";
+import { ACCESS_TOKEN } from "../../keys/keys.ts";
+import { mint, remember } from "../../keys/rows.ts";
 import { HOUR_MS, iso, MINUTE_MS, now } from "../../lib/time.ts";
 import { OauthError } from "../protocol/errors.ts";
 import type { Form } from "../protocol/form.ts";
@@ -139,13 +139,12 @@ async function write(
 	}: { trust: Trust; subject: string; scopes: string[]; audience: Audience },
 ) {
 	const { user_id, name, issuer, scoped_projects, organization_id: organization } = trust;
-	const id = v7();
-	const { value, columns } = await newKey(ACCESS_TOKEN);
 	const key = {
-		...{ id, user_id, label: name, client_id: trust.id, ...columns, ...access },
+		...{ user_id, label: name, client_id: trust.id, ...access },
 		...{ scoped_organizations: [trust.organization_uuid], scoped_projects },
 		expires_at: iso(Date.now() + KEY_MS),
 	};
+	const minted = await mint(db, key, ACCESS_TOKEN);
 	const isUsedFirst = or(
 		isNull(trustedIssuers.last_used_at),
 		lt(trustedIssuers.last_used_at, iso(Date.now() - HOUR_MS)),
@@ -156,7 +155,7 @@ async function write(
 		{
 			checks: [assertThat(db, isCurrent(trust), "is_current")],
 			changes: [
-				db.insert(personalApiKeys).values(key),
+				minted.insert,
 				db
 					.update(trustedIssuers)
 					.set({ last_used_at: now() })
@@ -168,14 +167,14 @@ async function write(
 					scope: "TrustedIssuer",
 					item_id: trust.id,
 					...{ name, user_id, organization, project: null },
-					trigger: { issuer, subject, key_id: id, scopes: access.scopes },
+					trigger: { issuer, subject, key_id: minted.row.id, scopes: access.scopes },
 				},
 			],
-			answers: { keys: db.select().from(personalApiKeys).where(eq(personalApiKeys.id, id)) },
+			answers: { keys: minted.select },
 		},
 		c,
 	);
 	const row = orNotFound(keys[0]);
-	await cache(c.env, row.hash, toRecord(row));
-	return respond({ access_token: value, issued_token_type: ACCESS_TOKEN_TYPE }, row);
+	await remember(c.env, row);
+	return respond({ access_token: minted.value, issued_token_type: ACCESS_TOKEN_TYPE }, row);
 }

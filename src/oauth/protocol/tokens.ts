@@ -1,6 +1,6 @@
 import type { Exchange, Issue } from "../../db/schema/oauth.ts";
 import type { personalApiKeys } from "../../db/schema/personal_api_keys.ts";
-import { ACCESS_TOKEN, digest, isWellFormed, mint, newKey, newToken } from "../../keys/keys.ts";
+import { ACCESS_TOKEN, digest, isWellFormed, newKey, newToken, newValue } from "../../keys/keys.ts";
 import { DAY_MS, HOUR_MS, iso, MINUTE_MS, now } from "../../lib/time.ts";
 
 /* The lifetimes, forms and responses of tokens (docs/internals/decisions/0017-grants-are-keys.md). */
@@ -54,7 +54,7 @@ const prefixOf = (key_id: string, family: string) =>
 /** Returns the first refresh token of a grant, and the columns that identify it. */
 export async function newRefreshToken(key_id: string) {
 	const family = newToken();
-	const value = mint(prefixOf(key_id, family));
+	const value = newValue(prefixOf(key_id, family));
 	return { value, columns: { family: await digest(family), hash: await digest(value) } };
 }
 
@@ -87,7 +87,7 @@ export const accessToken = async ({ family }: RefreshToken, { access }: Exchange
 /** Returns the refresh token for which another one is exchanged, and its column. */
 export async function nextRefreshToken(used: RefreshToken, { refresh }: Exchange) {
 	const bits = await derive(used.value, refresh.salt);
-	const value = mint(prefixOf(used.key_id, used.family), bits);
+	const value = newValue(prefixOf(used.key_id, used.family), bits);
 	return { value, columns: { hash: await digest(value) } };
 }
 

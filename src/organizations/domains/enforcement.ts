@@ -3,6 +3,7 @@ import { type Database, inList } from "../../db/client.ts";
 import { isActivePerson, members, users } from "../../db/schema/people.ts";
 import { personalApiKeys } from "../../db/schema/personal_api_keys.ts";
 import { identities } from "../../db/schema/sign_in.ts";
+import { endKeys } from "../../keys/rows.ts";
 import { connectionOf, domainOfSql } from "./connections.ts";
 
 /* Enforcing single sign-on for the addresses of a domain (docs/sign-on.md#enforcement). */
@@ -43,13 +44,12 @@ export const selectBreakGlass = (
 export const endSessions = (db: Database, { id, domain }: Domain, sso: string) => {
 	const theirs = sql`select ${users.id} from ${users} where ${domainOfSql(users.email)} = ${domain}
 		and ${users.id} not in (select value from domains, json_each(domains.break_glass) where domains.domain = ${domain})`;
-	return db
-		.delete(personalApiKeys)
-		.where(
-			and(
-				sql`${personalApiKeys.session} ->> 'connection' is not ${connectionOf(id, sso)}`,
-				sql`${personalApiKeys.session} is not null`,
-				sql`${personalApiKeys.user_id} in (${theirs})`,
-			),
-		);
+	return endKeys(
+		db,
+		and(
+			sql`${personalApiKeys.session} ->> 'connection' is not ${connectionOf(id, sso)}`,
+			sql`${personalApiKeys.session} is not null`,
+			sql`${personalApiKeys.user_id} in (${theirs})`,
+		),
+	);
 };

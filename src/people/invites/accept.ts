@@ -3,10 +3,10 @@ import type * as z from "zod";
 import { commit, retry } from "../../access/unit_of_work.ts";
 import type { App } from "../../env.ts";
 import { forbidden, invalid, orNotFound } from "../../http/errors.ts";
-import { cache, newKey, toRecord } from "../../keys/keys.ts";
+import { remember } from "../../keys/rows.ts";
 import { configured, send } from "../../outbound/mail.ts";
 import { toPersonalApiKey } from "../personal_api_keys/shape.ts";
-import { acceptance } from "./accept_batch.ts";
+import { acceptance, firstKey } from "./accept_batch.ts";
 import {
 	findInvitation,
 	type Invitation,
@@ -65,11 +65,11 @@ async function write(
 	names: z.infer<typeof Names>,
 ): Promise<z.infer<typeof Accepted>> {
 	const { db, invite } = invitation;
-	const { value, columns } = await newKey();
-	const write = acceptance(invitation, names, columns);
+	const minted = await firstKey(invitation);
+	const write = acceptance(invitation, names, minted);
 	const { users, keys, admins } = await commit(c.env, db, write, c);
 	const [key] = keys;
-	if (key) await cache(c.env, key.hash, toRecord(key));
+	if (key) await remember(c.env, key);
 	const person = orNotFound(users[0]);
 	if (invite.tells_admins && configured(c.env))
 		c.executionCtx.waitUntil(
@@ -85,6 +85,6 @@ async function write(
 			membership_level: invite.level,
 		},
 		user: person,
-		personal_api_key: key ? toPersonalApiKey(key, value) : null,
+		personal_api_key: key ? toPersonalApiKey(key, minted.value) : null,
 	};
 }

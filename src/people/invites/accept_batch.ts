@@ -14,6 +14,7 @@ import {
 	users,
 } from "../../db/schema/people.ts";
 import { personalApiKeys } from "../../db/schema/personal_api_keys.ts";
+import { endKeys, mint } from "../../keys/rows.ts";
 import { now } from "../../lib/time.ts";
 import { needsMoreThanMail } from "../../organizations/domains/sign_in_rules.ts";
 import { userColumns } from "../users/shape.ts";
@@ -57,14 +58,15 @@ function checksOf(invitation: Invitation) {
 	];
 }
 
-/**
- * Returns the write that accepts an invite.
- * @param key the key of a new user, or of one whose email address this verifies
- */
+/** Mints the key of a new user, or of one whose email address the invite verifies. */
+export const firstKey = (invitation: Invitation) =>
+	mint(invitation.db, { user_id: userId(invitation), label: "First key", scopes: ["*"] });
+
+/** Returns the write that accepts an invite. */
 export function acceptance(
 	invitation: Invitation,
 	names: z.infer<typeof accept>,
-	key: { hash: string; mask_value: string },
+	key: Awaited<ReturnType<typeof firstKey>>,
 ) {
 	const { db, invite } = invitation;
 	const { organization_id, target_email, level } = invite;
@@ -75,8 +77,7 @@ export function acceptance(
 		first_name: names.first_name ?? invite.first_name,
 		last_name: names.last_name ?? "",
 	};
-	const newKey = { user_id, label: "First key", ...key, scopes: ["*"] };
-	const revokeKeys = db.delete(personalApiKeys).where(eq(personalApiKeys.user_id, user_id));
+	const revokeKeys = endKeys(db, eq(personalApiKeys.user_id, user_id));
 	const isNewUser = invite.user_id === null;
 	return {
 		checks: checksOf(invitation),
@@ -84,7 +85,7 @@ export function acceptance(
 			...(isNewUser ? [db.insert(users).values(newUser)] : []),
 			db.insert(members).values({ organization_id, user_id, level }),
 			...(isTakeover(invitation) ? [revokeKeys] : []),
-			...(isNewUser || isTakeover(invitation) ? [db.insert(personalApiKeys).values(newKey)] : []),
+			...(isNewUser || isTakeover(invitation) ? [key.insert] : []),
 			db
 				.update(users)
 				.set({
@@ -127,7 +128,7 @@ export function acceptance(
 					),
 				),
 			/** None if the user keeps their keys. */
-			keys: db.select().from(personalApiKeys).where(eq(personalApiKeys.hash, key.hash)),
+			keys: key.select,
 		},
 	};
 }

@@ -6,6 +6,7 @@ import type { SystemKind } from "../../db/event_types.ts";
 import { insertEntries } from "../../db/record.ts";
 import { members, users } from "../../db/schema/people.ts";
 import { personalApiKeys } from "../../db/schema/personal_api_keys.ts";
+import { changeKeys } from "../../keys/rows.ts";
 import { DAY_MS, iso } from "../../lib/time.ts";
 import { reaches } from "./reach.ts";
 
@@ -91,13 +92,12 @@ async function announce(
 		and told.item_id = value ->> 'item_id' and told."trigger" ->> 'expires_at' = value ->> 'expires_at')`;
 	await db.batch([
 		insertEntries(db, events, sql`${stillDue} and ${isNew}`),
-		db
-			.update(personalApiKeys)
-			.set({ expiry_notified_for: expires_at })
-			.where(
-				sql`(${personalApiKeys.id}, ${expires_at}) in (select value ->> 'id', value ->> 'expires_at'
-					from json_each(${JSON.stringify(due.map(({ id, expires_at }) => ({ id, expires_at })))}))`,
-			),
+		changeKeys(
+			db,
+			sql`(${personalApiKeys.id}, ${expires_at}) in (select value ->> 'id', value ->> 'expires_at'
+				from json_each(${JSON.stringify(due.map(({ id, expires_at }) => ({ id, expires_at })))}))`,
+			{ expiry_notified_for: expires_at },
+		),
 	]);
 }
 

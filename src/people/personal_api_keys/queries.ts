@@ -1,7 +1,5 @@
 import { and, eq, isNull, sql } from "drizzle-orm";
-import { v7 } from "uuid";
 import type * as z from "zod";
-import { removeRow } from "../../access/objects.ts";
 import { readPage } from "../../access/pages.ts";
 import type { Tenant } from "../../access/tenant.ts";
 import { retry } from "../../access/unit_of_work.ts";
@@ -14,7 +12,8 @@ import { personalApiKeys } from "../../db/schema/personal_api_keys.ts";
 import { invalid, orNotFound } from "../../http/errors.ts";
 import type { Page } from "../../http/page.ts";
 import { isAllowed } from "../../keys/addresses.ts";
-import { cache, newKey, toRecord } from "../../keys/keys.ts";
+import { newKey } from "../../keys/keys.ts";
+import { changeKeys, endKey, mint, remember } from "../../keys/rows.ts";
 import { now } from "../../lib/time.ts";
 import { canWrite, keyChanged, mailCaller } from "../users/mails.ts";
 import {
@@ -164,19 +163,24 @@ export const insert = (tenant: Tenant, owner: Owner, given: z.infer<typeof creat
 	});
 
 async function write(tenant: Tenant, owner: Owner, body: z.infer<typeof create>) {
-	const { value, columns } = await newKey();
-	const id = v7();
+	const {
+		value,
+		row: key,
+		insert,
+		select,
+	} = await mint(tenant.db, {
+		...body,
+		user_id: owner.user_id,
+	});
 	const isAllowed = sql`${owner.user_id} is not null and ${countOf(owner)} < ${MAX_KEYS}
 		and ${isWithinRules(tenant, owner, grantsOf(body))}`;
 	const row = await tenant.write({
 		checks: [assertThat(tenant.db, isAllowed, "is_current")],
-		changes: [
-			tenant.db.insert(personalApiKeys).values({ ...body, ...columns, id, user_id: owner.user_id }),
-		],
-		entries: [entry(tenant, owner, "created", { id, label: body.label })],
-		answer: select(tenant).where(byId(tenant, owner, id)),
+		changes: [insert],
+		entries: [entry(tenant, owner, "created", key)],
+		answer: select,
 	});
-	await cache(tenant.env, row.hash, toRecord(row));
+	await remember(tenant.env, row);
 	tellOwner(tenant, owner, "created", row);
 	return toPersonalApiKey(row, value);
 }
@@ -236,27 +240,18 @@ export const update = (tenant: Tenant, owner: Owner, id: string, given: z.infer<
 					and(isChecked(tenant, owner, row), isWithinRules(tenant, owner, granted)),
 				),
 			],
-			changes: [
-				tenant.db
-					.update(personalApiKeys)
-					.set(body)
-					.where(byId(tenant, owner, row.id)),
-			],
+			changes: [changeKeys(tenant.db, byId(tenant, owner, row.id), body)],
 			answer: select(tenant).where(byId(tenant, owner, row.id)),
 		}));
-		await cache(tenant.env, after.hash, toRecord(after));
+		await remember(tenant.env, after);
 		if (changes(row, access).length > 0) tellOwner(tenant, owner, "changed", after);
 		return toPersonalApiKey(after);
 	});
 
 export async function remove(tenant: Tenant, owner: Owner, id: string) {
 	const row = await read(tenant, owner, id);
-	await removeRow(
-		tenant,
-		entry(tenant, owner, "deleted", row),
-		personalApiKeys,
-		byId(tenant, owner, row.id),
-	);
+	const isThis = byId(tenant, owner, row.id);
+	await tenant.write(endKey(tenant.db, isThis, [entry(tenant, owner, "deleted", row)]));
 }
 
 /** Gives the key a new value. Throws 400 if another request rolled or deleted it first. */
@@ -286,15 +281,12 @@ async function tryRoll(tenant: Tenant, owner: Owner, id: string) {
 	const after = await tenant.write({
 		checks: [assertExists(tenant.db, personalApiKeys, unchanged)],
 		changes: [
-			tenant.db
-				.update(personalApiKeys)
-				.set({ ...columns, last_rolled_at: now() })
-				.where(byId(tenant, owner, row.id)),
+			changeKeys(tenant.db, byId(tenant, owner, row.id), { ...columns, last_rolled_at: now() }),
 		],
 		entries: [entry(tenant, owner, "rolled", row)],
 		answer: select(tenant).where(byId(tenant, owner, row.id)),
 	});
-	await cache(tenant.env, after.hash, toRecord(after));
+	await remember(tenant.env, after);
 	tellOwner(tenant, owner, "rolled", after);
 	return toPersonalApiKey(after, value);
 }

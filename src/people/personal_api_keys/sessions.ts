@@ -2,6 +2,7 @@ import { and, eq, isNotNull, ne, sql } from "drizzle-orm";
 import { currentOrganization } from "../../access/visible.ts";
 import { type Database, inList } from "../../db/client.ts";
 import { personalApiKeys } from "../../db/schema/personal_api_keys.ts";
+import { endKeys } from "../../keys/rows.ts";
 
 /* The keys of sessions (docs/keys.md#signing-in). */
 
@@ -52,5 +53,4 @@ export const endEntry = (
 export const areAll = (sessions: Sessions, ids: string[]) => sql`not exists (
 	select 1 from ${personalApiKeys} where ${theirs(sessions)} and not ${inList(personalApiKeys.id, ids)})`;
 
-export const remove = (db: Database, sessions: Sessions) =>
-	db.delete(personalApiKeys).where(theirs(sessions));
+export const remove = (db: Database, sessions: Sessions) => endKeys(db, theirs(sessions));

@@ -8,6 +8,7 @@ import { organizationUuid, projects } from "../../db/schema/organizations.ts";
 import { invites, members, projectMembers } from "../../db/schema/people.ts";
 import { personalApiKeys } from "../../db/schema/personal_api_keys.ts";
 import { type ScimAccess, scimUsers } from "../../db/schema/scim.ts";
+import { endKeys } from "../../keys/rows.ts";
 import { lazy } from "../../lib/lazy.ts";
 import { now } from "../../lib/time.ts";
 
@@ -340,7 +341,7 @@ export const selectEndingKeys = (place: Place, user_id: SQL) =>
 
 /** Ends everything that a user could use, or come back with: keys, sessions and open invites. */
 export const endAccess = (place: Place, user_id: number, email: string): Statement[] => [
-	place.db.delete(personalApiKeys).where(endsWith(place, sql`${user_id}`)),
+	endKeys(place.db, endsWith(place, sql`${user_id}`)),
 	place.db
 		.delete(invites)
 		.where(and(eq(invites.organization_id, place.organization), eq(invites.target_email, email))),

@@ -4,10 +4,11 @@ import { readPage } from "../../access/pages.ts";
 import type { Tenant } from "../../access/tenant.ts";
 import { retry } from "../../access/unit_of_work.ts";
 import { selectCaller } from "../../access/visible.ts";
-import { assertExists, assertThat } from "../../db/client.ts";
+import { assertThat } from "../../db/client.ts";
 import { personalApiKeys } from "../../db/schema/personal_api_keys.ts";
 import { orNotFound } from "../../http/errors.ts";
 import type { Page } from "../../http/page.ts";
+import { endKey } from "../../keys/rows.ts";
 import { now } from "../../lib/time.ts";
 import * as sessions from "../personal_api_keys/sessions.ts";
 import type { Session } from "./shape.ts";
@@ -53,7 +54,6 @@ export const list = (tenant: Tenant, uuid: string, page: Page) =>
 
 /** Ends a session, which may be the current one. */
 export async function remove(tenant: Tenant, uuid: string, id: string) {
-	const { db } = tenant;
 	const [[row], [caller]] = await tenant.read(
 		select(tenant).where(byId(tenant, id)),
 		selectCaller(tenant, uuid),
@@ -61,11 +61,7 @@ export async function remove(tenant: Tenant, uuid: string, id: string) {
 	orNotFound(caller);
 	const session = orNotFound(row);
 	const isThis = byId(tenant, session.id);
-	await tenant.write({
-		checks: [assertExists(db, personalApiKeys, isThis)],
-		changes: [db.delete(personalApiKeys).where(isThis)],
-		entries: [sessions.endEntry(session, "sessions")],
-	});
+	await tenant.write(endKey(tenant.db, isThis, [sessions.endEntry(session, "sessions")]));
 }
 
 /** Ends all sessions of the caller but the current one, also those that begin meanwhile. */

@@ -4,14 +4,20 @@ import { commit, retry } from "../../access/unit_of_work.ts";
 import type { App } from "../../env.ts";
 import { invalid, orNotFound } from "../../http/errors.ts";
 import { addressOf } from "../../keys/addresses.ts";
-import { cache, newKey, toRecord } from "../../keys/keys.ts";
+import { remember } from "../../keys/rows.ts";
 import { factorEnabled, keysRevoked, mailChange } from "../../people/users/mails.ts";
 import { type Given, hasFactor, isGiven, type Proof, proofRequired, prove } from "../totp/proof.ts";
 import { newRecoveryCodes, rowsOf } from "../totp/recovery_codes.ts";
 import { tellOwners } from "./break_glass.ts";
 import { findSignIn, type SignIn } from "./find.ts";
 import { setKey } from "./key_cookie.ts";
-import { chooseRemoved, chooseRevoked, setsUpFactor, signingIn } from "./login_session.ts";
+import {
+	chooseRemoved,
+	chooseRevoked,
+	newSession,
+	setsUpFactor,
+	signingIn,
+} from "./login_session.ts";
 import type { complete as Body, SignedIn } from "./shape.ts";
 
 /**
@@ -55,17 +61,13 @@ async function write(
 	removed: SignIn["keys"],
 ): Promise<z.infer<typeof SignedIn>> {
 	const { db, user } = signIn;
-	const { value, columns: key } = await newKey();
+	const key = await newSession(signIn, addressOf(c), c.req.header("user-agent"));
 	const recovery_codes = setsUpFactor(signIn, proof) ? newRecoveryCodes() : null;
 	const newCodes = await rowsOf(c.env, user.id, recovery_codes ?? []);
-	const write = signingIn(signIn, {
-		...{ key, proof, removed, newCodes },
-		address: addressOf(c),
-		user_agent: c.req.header("user-agent"),
-	});
+	const write = signingIn(signIn, { key, proof, removed, newCodes });
 	const { users, keys } = await commit(c.env, db, write, c);
 	const row = orNotFound(keys[0]);
-	await cache(c.env, row.hash, toRecord(row));
+	await remember(c.env, row);
 	const { broken_glass: domain_id, method } = signIn.link;
 	if (domain_id)
 		c.executionCtx.waitUntil(tellOwners(c.env, user, { domain_id, method, address: addressOf(c) }));
@@ -74,6 +76,6 @@ async function write(
 		c.executionCtx.waitUntil(mailChange(c.env, user.id, keysRevoked(revoked), addressOf(c)));
 	if (recovery_codes)
 		c.executionCtx.waitUntil(mailChange(c.env, user.id, factorEnabled, addressOf(c)));
-	setKey(c, value, row.max_minutes * 60);
+	setKey(c, key.value, row.max_minutes * 60);
 	return { user: orNotFound(users[0]), recovery_codes };
 }

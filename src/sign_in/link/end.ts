@@ -2,11 +2,11 @@ import { eq } from "drizzle-orm";
 import type { Context } from "hono";
 import { commit, retry } from "../../access/unit_of_work.ts";
 import { connect } from "../../db/bookmark.ts";
-import { assertExists } from "../../db/client.ts";
 import { personalApiKeys } from "../../db/schema/personal_api_keys.ts";
 import type { App } from "../../env.ts";
 import { inCookie, isFromOwnPage } from "../../keys/cookie.ts";
 import { digest } from "../../keys/keys.ts";
+import { endKey } from "../../keys/rows.ts";
 import * as sessions from "../../people/personal_api_keys/sessions.ts";
 import { fromOtherOrigin, removeKey } from "./key_cookie.ts";
 
@@ -27,10 +27,5 @@ async function remove(c: Context<App>, hash: string) {
 	const [[session]] = await db.batch([sessions.selectByHash(db, hash)]);
 	if (!session) return;
 	const byId = eq(personalApiKeys.id, session.id);
-	const write = {
-		checks: [assertExists(db, personalApiKeys, byId)],
-		changes: [db.delete(personalApiKeys).where(byId)],
-		entries: [sessions.endEntry(session, "sign_out")],
-	};
-	await commit(c.env, db, write, c);
+	await commit(c.env, db, endKey(db, byId, [sessions.endEntry(session, "sign_out")]), c);
 }

@@ -1,11 +1,11 @@
 import { and, eq, getTableColumns, isNotNull, sql } from "drizzle-orm";
-import { v7 } from "uuid";
 import { assertExists, assertThat, inList } from "../../db/client.ts";
 import type { ActivityOf, Kind } from "../../db/event_types.ts";
 import { users } from "../../db/schema/people.ts";
 import { personalApiKeys } from "../../db/schema/personal_api_keys.ts";
 import { isOpen, recoveryCodes, signIns, twoFactors } from "../../db/schema/sign_in.ts";
 import { expiryOf, maxMinutes } from "../../keys/lifetime.ts";
+import { endKeys, mint } from "../../keys/rows.ts";
 import { now } from "../../lib/time.ts";
 import { needsFactor, ssoOf } from "../../organizations/domains/sign_in_rules.ts";
 import { areAll, endEntry } from "../../people/personal_api_keys/sessions.ts";
@@ -66,11 +66,34 @@ export const chooseRevoked = ({ keys, user }: Pick<SignIn, "keys" | "user">): Ke
 const otherReplaced = ({ replaced }: SignIn, removed: Key[]) =>
 	replaced && !removed.some(({ id }) => id === replaced.id) ? replaced : undefined;
 
+/**
+ * Mints the key of the session.
+ * @param address the caller's IP address
+ */
+export function newSession(
+	{ db, link, user }: SignIn,
+	address: string | undefined,
+	user_agent: string | undefined,
+) {
+	const at = now();
+	return mint(db, {
+		user_id: user.id,
+		label: LABEL,
+		scopes: ["*"],
+		created_at: at,
+		last_used_at: at,
+		expires_at: expiryOf(user.id, sql`${at}`),
+		session: {
+			method: link.method,
+			connection: link.connection,
+			address: address ?? null,
+			user_agent: user_agent?.slice(0, MAX_USER_AGENT_CHARACTERS) ?? null,
+		},
+	});
+}
+
 type New = {
-	key: { hash: string; mask_value: string };
-	/** The caller's IP address and browser. */
-	address: string | undefined;
-	user_agent: string | undefined;
+	key: Awaited<ReturnType<typeof newSession>>;
 	/** undefined: no second factor was needed. */
 	proof: Proof | undefined;
 	removed: Key[];
@@ -157,26 +180,9 @@ function useFactor(signIn: SignIn, { proof, newCodes }: New) {
 export function signingIn(signIn: SignIn, made: New) {
 	const { db, link, user } = signIn;
 	const { key, proof, removed } = made;
-	const id = v7();
+	const { id } = key.row;
 	const removedIds = removed.map((each) => each.id);
 	const replaced = otherReplaced(signIn, removed);
-	const at = now();
-	const newKey = {
-		id,
-		user_id: user.id,
-		label: LABEL,
-		...key,
-		scopes: ["*"],
-		created_at: at,
-		last_used_at: at,
-		expires_at: expiryOf(user.id, sql`${at}`),
-		session: {
-			method: link.method,
-			connection: link.connection,
-			address: made.address ?? null,
-			user_agent: made.user_agent?.slice(0, MAX_USER_AGENT_CHARACTERS) ?? null,
-		},
-	};
 	return {
 		checks: [
 			assertExists(db, signIns, and(eq(signIns.id, link.id), isOpen())),
@@ -190,11 +196,12 @@ export function signingIn(signIn: SignIn, made: New) {
 				.set({ expires_at: now() })
 				.where(and(eq(signIns.user_id, user.id), isOpen())),
 			...useFactor(signIn, made),
-			db
-				.delete(personalApiKeys)
-				.where(and(eq(personalApiKeys.user_id, user.id), inList(personalApiKeys.id, removedIds))),
-			...(replaced ? [db.delete(personalApiKeys).where(eq(personalApiKeys.id, replaced.id))] : []),
-			db.insert(personalApiKeys).values(newKey),
+			endKeys(
+				db,
+				and(eq(personalApiKeys.user_id, user.id), inList(personalApiKeys.id, removedIds)),
+			),
+			...(replaced ? [endKeys(db, eq(personalApiKeys.id, replaced.id))] : []),
+			key.insert,
 			db
 				.update(users)
 				.set({ is_email_verified: true, ...(proof && { is_2fa_enabled: true }) })

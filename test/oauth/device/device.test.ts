@@ -8,7 +8,7 @@ import { app } from "../../../src/app.ts";
 import { oauthCodes, oauthDeviceRequests } from "../../../src/db/schema/oauth.ts";
 import { users } from "../../../src/db/schema/people.ts";
 import { personalApiKeys } from "../../../src/db/schema/personal_api_keys.ts";
-import { digest, mint } from "../../../src/keys/keys.ts";
+import { digest, newValue } from "../../../src/keys/keys.ts";
 import { deleteOld } from "../../../src/oauth/clean.ts";
 import { eventually, exhaust, stopClock } from "../../support/time.ts";
 import { call, db, keyFor, racing, serviceAccount, withBatch, world } from "../../support/world.ts";
@@ -262,7 +262,7 @@ test("a device code works for its app and resource only, and not as another code
 test("a device code that nobody got doesn't work, even with a code that a person could see", async () => {
 	const home = await world();
 	const device = await start();
-	const made = mint(`tnt_dc_${device.user_code.replace("-", "")}_`);
+	const made = newValue(`tnt_dc_${device.user_code.replace("-", "")}_`);
 	const wrong = [made, `${device.device_code}x`, "x", home.key];
 	for (const device_code of wrong)
 		await expect(poll({ ...device, device_code })).rejects.toMatchObject(fails("invalid_grant"));

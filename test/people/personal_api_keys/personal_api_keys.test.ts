@@ -3,7 +3,7 @@ import { eq } from "drizzle-orm";
 import { expect, test } from "vitest";
 import { personalApiKeys } from "../../../src/db/schema/personal_api_keys.ts";
 import { CURRENT_VERSION } from "../../../src/http/versions.ts";
-import { digest, mint } from "../../../src/keys/keys.ts";
+import { digest, newValue } from "../../../src/keys/keys.ts";
 import { forbidden, wrong } from "../../support/errors.ts";
 import { eventually } from "../../support/time.ts";
 import { call, cost, db, forget, keyFor, person, times, world } from "../../support/world.ts";
@@ -201,7 +201,7 @@ test("a user has at most 25 keys, even if requests race", async () => {
 	await times(19, (i) =>
 		db
 			.insert(personalApiKeys)
-			.values({ user_id: owner.id, label: `${i}`, hash: mint(), mask_value: "" }),
+			.values({ user_id: owner.id, label: `${i}`, hash: newValue(), mask_value: "" }),
 	);
 	const body = { label: "x", scopes: ["*"] };
 	const responses = await Promise.all(

@@ -3,7 +3,7 @@ import { v7 } from "uuid";
 import { expect, test, vi } from "vitest";
 import { domains } from "../../../src/db/schema/organizations.ts";
 import { scimRequests, scimTokens } from "../../../src/db/schema/scim.ts";
-import { mint } from "../../../src/keys/keys.ts";
+import { newValue } from "../../../src/keys/keys.ts";
 import { ERROR, provisioned, send } from "../../support/scim.ts";
 import { eventually } from "../../support/time.ts";
 import { call, db, times } from "../../support/world.ts";
@@ -21,8 +21,8 @@ const cookies = (value: string) => ({ cookie: `tenantry=${value}; __Host-tenantr
 const ATTACKERS: [string, (home: Home) => Attack | Promise<Attack>, number?][] = [
 	["nothing", () => ({})],
 	["an API key of the owner", ({ key }) => ({ token: key })],
-	["an unknown key", () => ({ token: mint() })],
-	["an unknown token", () => ({ token: mint("tnt_scim_") })],
+	["an unknown key", () => ({ token: newValue() })],
+	["an unknown token", () => ({ token: newValue("tnt_scim_") })],
 	["a token with a wrong checksum", ({ token }) => ({ token: `${token.slice(0, -1)}_` })],
 	["another organization's token", async () => ({ token: (await provisioned()).token })],
 	[
@@ -364,7 +364,7 @@ test("admins see the last 200 requests with their responses, without secrets", a
 	});
 	await home.scim("GET", '/Users?filter=userName eq "x"');
 	await home.scim("GET", "/Users/nobody");
-	await send(home.domain_id, "GET", "/Users", { token: mint("tnt_scim_") });
+	await send(home.domain_id, "GET", "/Users", { token: newValue("tnt_scim_") });
 	const requests = await eventually(async () => {
 		const { results } = (await listed()).body;
 		expect(results).toHaveLength(3);
@@ -401,7 +401,7 @@ test.each([
 ])("%s", async (_, limiter, prefix) => {
 	const home = await provisioned();
 	const limit = vi.fn(async () => ({ success: false }));
-	const token = prefix ? mint(prefix) : home.token;
+	const token = prefix ? newValue(prefix) : home.token;
 	const { status } = await call("GET", `/scim/v2/${home.domain_id}/Users`, {
 		headers: { authorization: `Bearer ${token}` },
 		env: { [limiter]: { limit } },
