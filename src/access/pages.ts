@@ -33,7 +33,7 @@ export async function readPage<S extends SQLiteSelect>(
 		...paged(tenant.db, { ...page, rows: page.limit + 1 }, list),
 		...(parent ? [parent] : []),
 	);
-	if (parents) orNotFound(parents[0]);
+	if (parents) orNotFound(parents[0]?.id);
 	return envelope(page, rows, counted?.count ?? 0, list.keys, to);
 }
 
