@@ -6,7 +6,7 @@ import { webhooks } from "../db/schema/webhooks.ts";
 import { logWarning } from "../lib/log.ts";
 
 /** A message of the queue `DELIVERIES`: this webhook has events to deliver. */
-export type DeliveryMessage = { webhook: string };
+type DeliveryMessage = { webhook: string };
 
 const madeDue = (db: Database, organization: SQL) =>
 	db

@@ -8,7 +8,7 @@ import { isMissingTable } from "../db/errors.ts";
 import { RETRY_AFTER } from "../http/errors.ts";
 import { jsonFile, ok, router } from "../http/router.ts";
 
-export const ServiceInfo = z
+const ServiceInfo = z
 	.object({
 		name: z.string().describe("Always `Tenantry`."),
 		version: z
@@ -32,7 +32,7 @@ export const Health = z
 	})
 	.meta({ id: "Health" });
 
-export const OpenApiDocument = z.looseObject({
+const OpenApiDocument = z.looseObject({
 	openapi: z
 		.string()
 		.describe("The version of the OpenAPI Specification that the document follows."),

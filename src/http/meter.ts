@@ -4,7 +4,7 @@ import { pluralize } from "../lib/text.ts";
 import { isPreview } from "./preview.ts";
 
 /** The cost of a request so far. */
-export type Meter = {
+type Meter = {
 	d1_trips: number;
 	d1_rows_read: number;
 	d1_rows_written: number;

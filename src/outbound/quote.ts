@@ -54,7 +54,7 @@ const excerpt = (secrets: string[], message: string) =>
 export const quote = (secrets: string[], message: string) =>
 	excerpt(secrets, message).replace(/\.?$/, ".");
 
-export const unescapeXml = (text: string) =>
+const unescapeXml = (text: string) =>
 	text.replace(/&(#?\w+);/g, (entity, name: string) => ENTITIES[name] ?? entity);
 
 /** Finds all XML elements with this name and without others in them. */

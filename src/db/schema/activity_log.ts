@@ -15,7 +15,7 @@ export type Change = {
 /** The number of random bits in the id of an entry. */
 const RANDOM_BITS = 26;
 
-export const newNonce = () => Math.floor(Math.random() * 2 ** RANDOM_BITS);
+const newNonce = () => Math.floor(Math.random() * 2 ** RANDOM_BITS);
 
 /**
  * The activity log and the event feed. The only foreign key is the user's, because entries outlive

@@ -5,7 +5,7 @@ import { jsonOf } from "../../lib/json.ts";
 import type { Column, Row } from "../query/rows.ts";
 import type { Encoder } from "./format.ts";
 
-export type LineCompression = "gzip" | "zstd" | null;
+type LineCompression = "gzip" | "zstd" | null;
 
 /**
  * Compresses text to a zstd frame with a checksum. workerd's zstd fails if the output doesn't fit

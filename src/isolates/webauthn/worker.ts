@@ -10,7 +10,7 @@ import {
 export type Expected = { challenge: string; origin: string; rp_id: string };
 
 /** A new passkey, as the browser returns it; bytes are base64url. */
-export type Registration = {
+type Registration = {
 	id: string;
 	response: { clientDataJSON: string; attestationObject: string };
 };

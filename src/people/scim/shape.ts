@@ -56,7 +56,7 @@ export const ScimGroup = z
 	})
 	.meta({ id: "ScimGroup" });
 
-export const MAX_PROJECTS = 50;
+const MAX_PROJECTS = 50;
 
 export const update = z.object({
 	level: integerChoice(LEVELS).nullable().optional().describe(LEVEL_TEXT),

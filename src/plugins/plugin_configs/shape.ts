@@ -81,7 +81,7 @@ const jobFields = {
 export const job = z.object({ job: z.object(jobFields).nullish() });
 
 /** `job` in the OpenAPI document, with the fields that the handler requires. */
-export const documentedJob = z.object({
+const documentedJob = z.object({
 	job: z
 		.object({
 			...jobFields,

@@ -9,7 +9,7 @@ import { redirectTo, storeState, takeState } from "./state.ts";
 /* The test of a connection by an admin: a sign-in that signs nobody in. */
 
 /** The state that the API keeps for the page that starts the test. */
-export const Planned = z.object({
+const Planned = z.object({
 	user_id: z.number(),
 	domain_id: z.string(),
 	organization: z.string(),

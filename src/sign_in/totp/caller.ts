@@ -45,7 +45,7 @@ export const select = (
 export type Row = Awaited<ReturnType<typeof select>>[number];
 
 /** @throws 403 if the caller is a service account */
-export function assertPerson({ caller }: Tenant) {
+function assertPerson({ caller }: Tenant) {
 	if (caller.is_service_account)
 		throw forbidden("A service account has no second factor: it doesn't sign in.");
 }

@@ -84,7 +84,7 @@ export const PasskeyAssertion = z
 	.meta({ id: "PasskeyAssertion" });
 
 /** Names a passkey for a browser. */
-export const PasskeyDescriptor = z
+const PasskeyDescriptor = z
 	.object({
 		type: z.literal("public-key").describe("Always `public-key`."),
 		id: z.string().describe(ID),

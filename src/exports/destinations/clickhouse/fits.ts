@@ -88,7 +88,7 @@ export function holdsNull(type: string): boolean {
 }
 
 /** Returns a type without its wrappers: `String` for `LowCardinality(Nullable(String))`. */
-export function bareType(type: string): string {
+function bareType(type: string): string {
 	const { name, args } = parsed(type);
 	if (name === "Nullable" || name === "LowCardinality") return bareType(args[0] ?? "");
 	return name === "SimpleAggregateFunction" ? bareType(args[1] ?? "") : type;

@@ -47,7 +47,7 @@ import {
 const NAMES: Names = { displayName: [], externalId: [], members: ["value"] };
 
 /** The most members of a group, and groups of a domain: a change reads them all. */
-export const MAX_MEMBERS = 2_000;
+const MAX_MEMBERS = 2_000;
 const MAX_GROUPS = 1_000;
 
 const values = lazy(() => ({

@@ -49,7 +49,7 @@ type Operation = {
 };
 
 /** The operations of a PATCH on attributes that we know, and what can't be carried out. */
-export type Patch = { operations: Operation[]; problems: Problem[] };
+type Patch = { operations: Operation[]; problems: Problem[] };
 
 const PATH = /^((?:urn:[\w.:-]+:)?\w+)(?:\[([^\]]*)\])?(?:\.(\w+))?$/;
 
