@@ -160,7 +160,7 @@ const document = {
 
 const lacking = [
 	...Object.entries(schemas).flatMap(([name, schema]) => undescribed(schema, name)),
-	...undescribed(paths, "An operation"),
+	...Object.entries(paths).flatMap(([path, methods]) => undescribed(methods, path)),
 ];
 if (lacking.length > 0) fail(`These fields have no description:\n${lacking.join("\n")}`);
 

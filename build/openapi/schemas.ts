@@ -42,25 +42,6 @@ function describeInteger(schema: z.core.JSONSchema.BaseSchema) {
 	if (schema.minimum === -(2 ** 31) && schema.maximum === 2 ** 31 - 1) schema.format = "int32";
 }
 
-/** Returns the description of a field, in whichever of its wrappings it is. */
-const textOf = (field: z.core.$ZodType): string | undefined =>
-	z.globalRegistry.get(field)?.description ??
-	(field instanceof z.ZodOptional || field instanceof z.ZodNullable
-		? textOf(field.def.innerType)
-		: undefined);
-
-/** Adds the descriptions of an object's fields. */
-function describeFields(shape: z.core.$ZodType, schema: z.core.JSONSchema.BaseSchema) {
-	if (!(shape instanceof z.ZodObject)) return;
-	for (const [name, property] of Object.entries(schema.properties ?? {})) {
-		const description = textOf(shape.shape[name]);
-		if (!description || typeof property !== "object" || !schema.properties) continue;
-		// A component is one object, wherever it is referenced. Other properties aren't complete yet.
-		if (property.$ref) schema.properties[name] = { ...property, description };
-		else property.description = description;
-	}
-}
-
 /**
  * Returns the JSON Schema of a zod schema. Schemas with an id become components. In a request,
  * objects that aren't strict can have additional fields, and strings that can't be blank must have
@@ -78,7 +59,6 @@ export function schemaOf(shape: z.ZodType, request = false): Json {
 			// Otherwise, zod doesn't write a nullable field as a list of types (orNull).
 			if (jsonSchema.description === undefined) delete jsonSchema.description;
 			describeInteger(jsonSchema);
-			describeFields(zodSchema, jsonSchema);
 			// The format implies zod's pattern, except for email addresses, for which zod's pattern is
 			// stricter.
 			if (jsonSchema.format && !(request && jsonSchema.format === "email"))
@@ -136,12 +116,10 @@ const feedOf = (item: z.ZodType) =>
 
 /** Returns a field that can also be null. The description belongs to the whole. */
 const orNull = (field: z.ZodType) =>
-	field.description === undefined
-		? field.nullable()
-		: field
-				.meta({ ...field.meta(), description: undefined })
-				.nullable()
-				.describe(field.description);
+	field
+		.meta({ ...field.meta(), description: undefined })
+		.nullable()
+		.describe(field.description ?? "");
 
 function fieldsOf({ within, nullable }: Operation) {
 	const fields = Object.entries<z.ZodType>(within?.shape ?? {});
