@@ -149,7 +149,6 @@ export const logFilters = z.object({
 	before: queryMoment()
 		.optional()
 		.describe("Only entries that are older than this time, in ISO 8601; UTC if it has no offset."),
-	/** Ignores case. */
 	search: rawText(200)
 		.optional()
 		.describe(
