@@ -1,7 +1,7 @@
 import { isAllowed } from "../keys/addresses.ts";
 import type { Key } from "../keys/keys.ts";
 import type { Caller } from "./guard.ts";
-import { grants } from "./scopes.ts";
+import { hasScope } from "./scopes.ts";
 
 /** The access of an API key. */
 export type Access = Pick<
@@ -36,7 +36,7 @@ async function areWithin(list: string[], limit: string[]) {
 export async function hasAccess(holder: Holder, access: Access) {
 	const { scopes, organizations, projects, allowed_ips, expires_at } = accessOf(holder);
 	return (
-		access.scopes.every((scope) => grants(scopes, scope)) &&
+		access.scopes.every((scope) => hasScope(scopes, scope)) &&
 		isWithin(access.organizations, organizations) &&
 		isWithin(access.projects, projects) &&
 		(await areWithin(access.allowed_ips, allowed_ips)) &&

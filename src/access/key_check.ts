@@ -1,6 +1,6 @@
 import { type ApiError, forbidden, insufficientScope } from "../http/errors.ts";
 import type { Key } from "../keys/keys.ts";
-import { ANY_KEY, grants, type Scope } from "./scopes.ts";
+import { ANY_KEY, hasScope, type Scope } from "./scopes.ts";
 import type { Target } from "./target.ts";
 
 /**
@@ -12,7 +12,7 @@ export function checkKey(
 	scope: Scope | typeof ANY_KEY,
 	{ kind, organization, project }: Target,
 ): ApiError | undefined {
-	if (scope !== ANY_KEY && !grants(key.scopes, scope)) return insufficientScope(scope);
+	if (scope !== ANY_KEY && !hasScope(key.scopes, scope)) return insufficientScope(scope);
 	if (kind === "organization" && key.projects.length > 0)
 		return forbidden(
 			"API keys with scoped projects are only supported on project-based endpoints.",

@@ -38,7 +38,7 @@ export const scopeFor = (object: ScopeObject, method: string): Scope =>
 	`${object}:${isRead(method) ? "read" : "write"}`;
 
 /** Whether `granted` includes `scope`: itself, `*`, or `:write` for a `:read`. */
-export const grants = (granted: string[], scope: string) =>
+export const hasScope = (granted: string[], scope: string) =>
 	granted.includes("*") ||
 	granted.includes(scope) ||
 	granted.includes(scope.replace(/:read$/, ":write"));

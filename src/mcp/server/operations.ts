@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { grants } from "../../access/scopes.ts";
+import { hasScope } from "../../access/scopes.ts";
 import { ADMIN, MEMBER, OWNER } from "../../db/schema/levels.ts";
 import type { Caller } from "./caller.ts";
 
@@ -58,7 +58,7 @@ const pathParameters = ({ path }: Operation) =>
 /** Returns the operation for the response of list_operations. */
 export function summarize(operation: Operation, scopes: string[]) {
 	const { operationId, summary, tag, method, path, scope } = operation;
-	const allowed = grants(scopes, scope);
+	const allowed = hasScope(scopes, scope);
 	return { operationId, summary, tag, method, path, changes: !isRead(operation), scope, allowed };
 }
 

@@ -1,6 +1,6 @@
 import type { CallToolResult, McpServer } from "@modelcontextprotocol/server";
 import * as z from "zod";
-import { grants } from "../../access/scopes.ts";
+import { hasScope } from "../../access/scopes.ts";
 import type { Caller } from "./caller.ts";
 import { describe } from "./describe.ts";
 import {
@@ -100,7 +100,7 @@ async function whoami(caller: Caller) {
 		expires_at,
 	};
 	const hint = "To read the user, the key needs the scope user:read.";
-	if (!grants(scopes, "user:read")) return result({ user: null, key, hint });
+	if (!hasScope(scopes, "user:read")) return result({ user: null, key, hint });
 	const response = await caller.send("GET", "/api/users/@me");
 	return response.status === 200 ? result({ user: response.data, key }) : rejected(response);
 }

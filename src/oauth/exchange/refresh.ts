@@ -1,6 +1,6 @@
 import { and, eq } from "drizzle-orm";
 import type { Context } from "hono";
-import { grants as includes } from "../../access/scopes.ts";
+import { hasScope } from "../../access/scopes.ts";
 import { commit, retry } from "../../access/unit_of_work.ts";
 import { connect } from "../../db/bookmark.ts";
 import { assertExists, type Connected } from "../../db/client.ts";
@@ -68,7 +68,7 @@ export const refresh = (c: Context<App>, form: Form) =>
  */
 function scopesIn(form: Form, { scopes }: Grant) {
 	const requested = knownScopes(form.optional("scope"));
-	if (!requested.every((scope) => includes(scopes, scope)))
+	if (!requested.every((scope) => hasScope(scopes, scope)))
 		throw new OauthError("invalid_scope", "The person hasn't allowed all of these scopes.");
 	return requested.length > 0 ? requested : scopes;
 }

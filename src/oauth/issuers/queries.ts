@@ -14,10 +14,10 @@ import type { Page } from "../../http/page.ts";
 import { endKeys } from "../../keys/rows.ts";
 import { checkIssuer } from "../../organizations/domains/issuer.ts";
 import {
-	assertMayGrant,
+	assertMayGive,
 	checkRestrictions,
 	restrictions,
-} from "../../people/personal_api_keys/grants.ts";
+} from "../../people/personal_api_keys/access.ts";
 import { selectOwner } from "../../people/personal_api_keys/owner.ts";
 import { ownerOf } from "../../people/service_accounts/owner.ts";
 import { issuerOf } from "../protocol/service.ts";
@@ -81,7 +81,7 @@ async function check(
 	{ visible, ...access }: Pick<Row, "scopes" | "scoped_projects"> & { visible: { id: number }[] },
 ) {
 	const { organization_uuid } = tenant.caller;
-	await assertMayGrant(tenant, {
+	await assertMayGive(tenant, {
 		...access,
 		scoped_organizations: organization_uuid ? [organization_uuid] : [],
 		allowed_ips: [],

@@ -1,6 +1,6 @@
 import { and, eq, getTableColumns, isNull, lt, or, sql } from "drizzle-orm";
 import type { Context } from "hono";
-import { scopes as allScopes, grants } from "../../access/scopes.ts";
+import { scopes as allScopes, hasScope } from "../../access/scopes.ts";
 import { commit, retry } from "../../access/unit_of_work.ts";
 import { connect } from "../../db/bookmark.ts";
 import { isUnchanged } from "../../db/changes.ts";
@@ -87,7 +87,7 @@ function readRequest({ env, req }: Context<App>, form: Form) {
 /** Returns the scopes of the key: those of the trusted issuer, or the requested part. */
 function scopesOf(form: Form, { scopes }: Trust) {
 	const requested = form.optional("scope")?.split(" ") ?? scopes;
-	if (!requested.every((scope) => allScopes.includes(scope) && grants(scopes, scope)))
+	if (!requested.every((scope) => allScopes.includes(scope) && hasScope(scopes, scope)))
 		throw new OauthError("invalid_scope", "The trusted issuer doesn't have all of these scopes.");
 	return [...new Set(requested)];
 }

@@ -1,7 +1,7 @@
 import { type SQL, sql } from "drizzle-orm";
 import type { BatchResponse } from "drizzle-orm/batch";
 import type * as z from "zod";
-import { grants } from "../../access/scopes.ts";
+import { hasScope } from "../../access/scopes.ts";
 import type { Tenant } from "../../access/tenant.ts";
 import { retry } from "../../access/unit_of_work.ts";
 import { assertExists, assertThat } from "../../db/client.ts";
@@ -9,15 +9,15 @@ import { type Approval, oauthClients, oauthCodes } from "../../db/schema/oauth.t
 import { forbidden, invalid } from "../../http/errors.ts";
 import { digest, newToken } from "../../keys/keys.ts";
 import {
-	assertMayGrant,
+	assertMayGive,
 	checkRestrictions,
 	checkRules,
-	type Grants,
+	type GivenAccess,
 	isWithinRules,
 	restrictions,
 	selectRules,
 	toSql,
-} from "../../people/personal_api_keys/grants.ts";
+} from "../../people/personal_api_keys/access.ts";
 import { appAllowed, canWrite, mailCaller } from "../../people/users/mails.ts";
 import { type Client, isStill } from "../apps/clients.ts";
 import { rejectionOf } from "../consents/grants.ts";
@@ -26,7 +26,7 @@ import { type AccessRequest, checkRequest, selectApp, urlWith } from "./request.
 import type { AppResponse, approval as Body, Choice } from "./shape.ts";
 
 /** Returns the access that the person gives. */
-const accessIn = (choice: Choice): Grants => ({
+const accessIn = (choice: Choice): GivenAccess => ({
 	scopes: choice.scopes,
 	scoped_organizations: choice.scoped_organizations ?? [],
 	scoped_projects: choice.scoped_projects ?? [],
@@ -62,7 +62,7 @@ export async function checkChoice(
 	[organizations, projects, rules]: Answers,
 ) {
 	if (tenant.caller.is_service_account) throw forbidden("Only people can allow apps.");
-	await assertMayGrant(tenant, accessIn(choice));
+	await assertMayGive(tenant, accessIn(choice));
 	checkRestrictions("scoped_organizations", choice.scoped_organizations, organizations);
 	checkRestrictions("scoped_projects", choice.scoped_projects, projects);
 	const closed = rules.find(({ is_closed }) => is_closed);
@@ -95,7 +95,7 @@ export async function store(
 ) {
 	const { hash, expires_at, ...proof } = code;
 	const { expires_at: ends_at, allowed_ips: _, ...access } = accessIn(choice);
-	if (!access.scopes.every((scope) => grants(scopes, scope)))
+	if (!access.scopes.every((scope) => hasScope(scopes, scope)))
 		throw invalid("scopes", "The app doesn't ask for all of these scopes.");
 	const approval = {
 		...{ client_id: client.client_id, client_name: client.name, audience },

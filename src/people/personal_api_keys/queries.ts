@@ -17,16 +17,16 @@ import { changeKeys, endKey, mint, remember } from "../../keys/rows.ts";
 import { now } from "../../lib/time.ts";
 import { canWrite, keyChanged, mailCaller } from "../users/mails.ts";
 import {
-	assertMayGrant,
+	accessGivenBy,
+	assertMayGive,
 	checkRestrictions,
 	checkRules,
-	grantsOf,
 	isWithinRules,
 	restrictions,
 	selectRules,
 	storedRestrictions,
 	toSql,
-} from "./grants.ts";
+} from "./access.ts";
 import { type Owner, selectOwner } from "./owner.ts";
 import { type create, MAX_KEYS, toPersonalApiKey, type update as Update } from "./shape.ts";
 
@@ -128,7 +128,7 @@ export const insert = (tenant: Tenant, owner: Owner, given: z.infer<typeof creat
 		const [organizations, visibleProjects, rules, [user]] = await tenant.read(
 			...restrictions(tenant, owner, fields),
 			selectRules(tenant, owner, {
-				...toSql(grantsOf(fields)),
+				...toSql(accessGivenBy(fields)),
 				...(owner.isServiceAccount && {
 					organizations: sql`json_array(${organizationUuid(tenant.organization)})`,
 				}),
@@ -147,8 +147,8 @@ export const insert = (tenant: Tenant, owner: Owner, given: z.infer<typeof creat
 			...(owner.isServiceAccount &&
 				organization_uuid && { scoped_organizations: [organization_uuid] }),
 		};
-		const granted = grantsOf(body);
-		await assertMayGrant(tenant, granted);
+		const granted = accessGivenBy(body);
+		await assertMayGive(tenant, granted);
 		checkRestrictions("scoped_organizations", fields.scoped_organizations, organizations);
 		checkRestrictions(attr, body.scoped_projects, visibleProjects);
 		checkRules(granted.expires_at, rules);
@@ -173,7 +173,7 @@ async function write(tenant: Tenant, owner: Owner, body: z.infer<typeof create>)
 		user_id: owner.user_id,
 	});
 	const isAllowed = sql`${owner.user_id} is not null and ${countOf(owner)} < ${MAX_KEYS}
-		and ${isWithinRules(tenant, owner, grantsOf(body))}`;
+		and ${isWithinRules(tenant, owner, accessGivenBy(body))}`;
 	const row = await tenant.write({
 		checks: [assertThat(tenant.db, isAllowed, "is_current")],
 		changes: [insert],
@@ -220,8 +220,8 @@ export const update = (tenant: Tenant, owner: Owner, id: string, given: z.infer<
 		);
 		const row = orNotFound(before);
 		const { label, ...access } = body;
-		const granted = grantsOf(body, row);
-		if (changes(row, access).length > 0) await assertMayGrant(tenant, granted);
+		const granted = accessGivenBy(body, row);
+		if (changes(row, access).length > 0) await assertMayGive(tenant, granted);
 		checkRestrictions("scoped_organizations", body.scoped_organizations, organizations);
 		checkRestrictions(attr, body.scoped_projects, visibleProjects);
 		await checkLockout(tenant, row.id, body.allowed_ips);
@@ -268,7 +268,7 @@ async function tryRoll(tenant: Tenant, owner: Owner, id: string) {
 		selectRules(tenant, owner, storedRestrictions(isThisKey)),
 	);
 	const row = orNotFound(before);
-	await assertMayGrant(tenant, row);
+	await assertMayGive(tenant, row);
 	checkRules(row.expires_at, rules);
 	if (row.expires_at !== null && row.expires_at <= now())
 		throw invalid("expires_at", "The key has expired. Give it a later expires_at, then roll it.");

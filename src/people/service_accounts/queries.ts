@@ -14,7 +14,7 @@ import { members, projectMembers, serviceAccounts, users } from "../../db/schema
 import { personalApiKeys } from "../../db/schema/personal_api_keys.ts";
 import { orNotFound } from "../../http/errors.ts";
 import type { Page } from "../../http/page.ts";
-import { checkRestrictions } from "../personal_api_keys/grants.ts";
+import { checkRestrictions } from "../personal_api_keys/access.ts";
 import { userColumns } from "../users/shape.ts";
 import type { create, ServiceAccount, update as Update } from "./shape.ts";
 

@@ -8,7 +8,7 @@ import { passkeys, signInStates, twoFactors } from "../../db/schema/sign_in.ts";
 import { invalid } from "../../http/errors.ts";
 import { verifier } from "../../isolates/webauthn/client.ts";
 import { digest } from "../../keys/keys.ts";
-import { assertMayGrant } from "../../people/personal_api_keys/grants.ts";
+import { assertMayGive } from "../../people/personal_api_keys/access.ts";
 import * as sessions from "../../people/personal_api_keys/sessions.ts";
 import { mailCaller, passkeyAdded } from "../../people/users/mails.ts";
 import {
@@ -65,7 +65,7 @@ const GRANTS = {
 
 /** @throws 403 or 400 if the caller may not register a passkey (docs/keys.md#passkeys) */
 async function assertMayRegister(tenant: Tenant, row: Row) {
-	await assertMayGrant(tenant, GRANTS);
+	await assertMayGive(tenant, GRANTS);
 	assertProved(row);
 	if (row.passkeys.length >= MAX_PASSKEYS)
 		throw invalid(null, `A user can have at most ${MAX_PASSKEYS} passkeys.`);

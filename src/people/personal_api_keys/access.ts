@@ -14,13 +14,13 @@ import type { update } from "./shape.ts";
 type Body = z.infer<typeof update>;
 
 /** The access that a key gives. */
-export type Grants = Pick<
+export type GivenAccess = Pick<
 	typeof personalApiKeys.$inferSelect,
 	"scopes" | "scoped_organizations" | "scoped_projects" | "allowed_ips" | "expires_at"
 >;
 
 /** The access of a key that is created from a body, or changed by it. */
-export const grantsOf = (body: Body, before?: Grants): Grants => ({
+export const accessGivenBy = (body: Body, before?: GivenAccess): GivenAccess => ({
 	scopes: body.scopes ?? before?.scopes ?? [],
 	scoped_organizations: body.scoped_organizations ?? before?.scoped_organizations ?? [],
 	scoped_projects: body.scoped_projects ?? before?.scoped_projects ?? [],
@@ -29,7 +29,7 @@ export const grantsOf = (body: Body, before?: Grants): Grants => ({
 });
 
 /** @throws 403 unless the key in use has all the granted access, for at least as long */
-export async function assertMayGrant({ caller }: Tenant, granted: Grants) {
+export async function assertMayGive({ caller }: Tenant, granted: GivenAccess) {
 	const { scoped_organizations: organizations, scoped_projects: projects, ...others } = granted;
 	if (!(await hasAccess(caller, { ...others, organizations, projects })))
 		throw forbidden("An API key can't give more access than it has itself.");
@@ -124,7 +124,7 @@ export const storedRestrictions = (isKey: SQL | undefined) => ({
  * SQL condition: no organization's rules for keys forbid the key. The parameters are those of
  * `isClosed`.
  */
-export function isWithinRules(tenant: Tenant, owner: Owner, granted: Grants, asking?: SQL) {
+export function isWithinRules(tenant: Tenant, owner: Owner, granted: GivenAccess, asking?: SQL) {
 	const isApps = asking !== undefined || tenant.caller.client_id !== null;
 	if (granted.expires_at !== null && !isApps) return sql`true`;
 	const rules = selectRules(tenant, owner, toSql(granted), asking).as("rules");
