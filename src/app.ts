@@ -69,7 +69,7 @@ export const families = [
 	organization("/oauth_clients", "organization", oauthClients),
 	organization("/oauth_grants", "organization_member", grantsInOrganization),
 	organization("/service_accounts", "organization_member", serviceAccounts),
-	account("/keys", "organization_member", () => import("./people/service_accounts/keys.ts")),
+	account("/keys", "organization_member", async () => (await serviceAccounts()).keys),
 	account("/trusted_issuers", "organization_member", trustedIssuers),
 	organizationProjects("", "project", async () => (await projectRoutes()).ofOrganization()),
 	organization("/activity_log", "activity_log", async () => (await activity()).ofOrganization()),
