@@ -1,9 +1,10 @@
-import { type SQL, sql } from "drizzle-orm";
+import { is, type SQL, sql } from "drizzle-orm";
+import { SQLiteSelectBase } from "drizzle-orm/sqlite-core";
 import type { Context, Handler, MiddlewareHandler } from "hono";
 import type { RouterRoute } from "hono/types";
 import { mergePath } from "hono/utils/url";
 import { assertThat, type Database, type Statement } from "../db/client.ts";
-import { jsonOf } from "../db/snapshot.ts";
+import { columnNames } from "../db/rows.ts";
 import type { App } from "../env.ts";
 import { ApiError, preconditionFailed } from "../http/errors.ts";
 import { tagOf, tagsIn } from "../http/etag.ts";
@@ -145,4 +146,23 @@ export function conditional(mount: string, routes: RouterRoute[], at: string) {
 		await next();
 	};
 	return Object.assign(middleware, { conditionOf: object?.path ?? path });
+}
+
+/** The maximum number of columns in a `json_array`: D1 limits arguments. */
+const MAX_ARGUMENTS = 32;
+
+/**
+ * SQL for the rows of a select as JSON: a list of rows, each a list of lists of values.
+ * @throws if the statement isn't a select
+ */
+export function jsonOf(statement: Statement): SQL<string> {
+	if (!is(statement, SQLiteSelectBase)) throw new Error("Only the rows of a select have JSON.");
+	const names = columnNames(statement._.selectedFields).map((_, i) => sql.raw(`c${i}`));
+	const listed = (terms: SQL[]) => sql.join(terms, sql`, `);
+	const lists = Array.from({ length: Math.ceil(names.length / MAX_ARGUMENTS) }, (_, i) => {
+		const part = names.slice(i * MAX_ARGUMENTS, (i + 1) * MAX_ARGUMENTS);
+		return sql`json_array(${listed(part)})`;
+	});
+	return sql`(with selected (${listed(names)}) as (${statement.getSQL()})
+		select json_group_array(json_array(${listed(lists)})) from selected)`;
 }

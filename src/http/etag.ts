@@ -1,6 +1,6 @@
 import { createMiddleware } from "hono/factory";
 import type { App } from "../env.ts";
-import { toBase64url } from "../lib/base64url.ts";
+import { toBase64url } from "../lib/bytes.ts";
 import { isRead } from "./methods.ts";
 
 const encoder = new TextEncoder();

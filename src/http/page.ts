@@ -1,8 +1,7 @@
 import type { Context } from "hono";
 import * as z from "zod";
 import type { App } from "../env.ts";
-import { fromBase64url, toBase64url } from "../lib/base64url.ts";
-import { bytesIn } from "../lib/bytes.ts";
+import { bytesIn, fromBase64url, toBase64url } from "../lib/bytes.ts";
 import { lazy } from "../lib/lazy.ts";
 
 /** The requested page of a list (docs/api.md#pages). */

@@ -4,11 +4,10 @@ import { connect } from "../db/bookmark.ts";
 import { users } from "../db/schema/people.ts";
 import { personalApiKeys } from "../db/schema/personal_api_keys.ts";
 import type { App } from "../env.ts";
-import { toBase64url } from "../lib/base64url.ts";
+import { toBase64url } from "../lib/bytes.ts";
 import { logWarning } from "../lib/log.ts";
 import { DAY_MS } from "../lib/time.ts";
-import { keyCache } from "./key_cache.ts";
-import { type Key, keyRecord } from "./key_record.ts";
+import { type Key, keyCache, keyRecord } from "./key_cache.ts";
 
 export type { Key };
 

@@ -1,5 +1,5 @@
 import { createPrivateKey } from "node:crypto";
-import { toBase64url } from "../lib/base64url.ts";
+import { toBase64url } from "../lib/bytes.ts";
 
 const BEGIN = "-----BEGIN PRIVATE KEY-----";
 const END = "-----END PRIVATE KEY-----";

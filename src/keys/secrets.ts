@@ -1,5 +1,5 @@
 import { invalid } from "../http/errors.ts";
-import { fromBase64url, toBase64url } from "../lib/base64url.ts";
+import { fromBase64url, toBase64url } from "../lib/bytes.ts";
 
 const PREFIX = "sealed:";
 

@@ -1,8 +1,8 @@
 import * as oauth from "oauth4webapi";
 import * as z from "zod";
 import { quoted } from "../lib/text.ts";
+import { sentence } from "./errors.ts";
 import type { checkedRequests } from "./oauth.ts";
-import { sentence } from "./reason.ts";
 
 /** Why there is no discovery document of an issuer. The message is a sentence, without secrets. */
 export class DiscoveryError extends Error {

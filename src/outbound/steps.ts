@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { reason } from "./reason.ts";
+import { reason } from "./errors.ts";
 
 /** A step of a test. `error` is null if it succeeded. */
 export type Step = { name: string; error: string | null; warning?: string };

@@ -8,8 +8,7 @@ import { type AuditFile, auditStreams } from "../../db/schema/audit_streams.ts";
 import { backoff, retryAfterOf, spread } from "../../delivery/backoff.ts";
 import { isDue, isHeld, NO_LEASE, newLease } from "../../delivery/lease.ts";
 import { DAY_MS, HOUR_MS, iso, MINUTE_MS, now } from "../../lib/time.ts";
-import { MisconfiguredError, SupersededError } from "../../outbound/errors.ts";
-import { reason } from "../../outbound/reason.ts";
+import { MisconfiguredError, reason, SupersededError } from "../../outbound/errors.ts";
 import type { Stream } from "./entries.ts";
 
 /** The length of a lease: longer than a turn takes. */

@@ -3,7 +3,7 @@ import type { Tenant } from "../../access/tenant.ts";
 import { NO_MARK } from "../../exports/destinations/buckets/bucket.ts";
 import { openBucket, serverOf } from "../../exports/destinations/index.ts";
 import { merged, opened } from "../../exports/destinations/secrets.ts";
-import { reason } from "../../outbound/reason.ts";
+import { reason } from "../../outbound/errors.ts";
 import {
 	runSteps,
 	stillThere,

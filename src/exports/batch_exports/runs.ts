@@ -28,7 +28,7 @@ import { NO_LEASE } from "../../delivery/lease.ts";
 import { invalid, orNotFound } from "../../http/errors.ts";
 import type { Page } from "../../http/page.ts";
 import { now } from "../../lib/time.ts";
-import { sentence } from "../../outbound/reason.ts";
+import { sentence } from "../../outbound/errors.ts";
 import { FROM_START } from "../engine/loaded.ts";
 import { logWhere } from "../engine/run_log.ts";
 import { endsAcross } from "../engine/windows.ts";

@@ -13,9 +13,8 @@ import { projects } from "../../db/schema/organizations.ts";
 import type { Page } from "../../http/page.ts";
 import { now } from "../../lib/time.ts";
 import { logWhere } from "../engine/run_log.ts";
-import { describeSkipped, describeUnpaused } from "../engine/skipped.ts";
 import { countInserted, isQueued, startRuns } from "../engine/start_runs.ts";
-import type { resume } from "../engine/windows.ts";
+import { describeSkipped, describeUnpaused, type resume } from "../engine/windows.ts";
 import { exportColumns } from "./columns.ts";
 
 /** The organization's exports that aren't deleted. The condition has the form of the index. */

@@ -7,7 +7,7 @@ import { batchExportDays, batchExportRuns } from "../../db/schema/batch_exports.
 import { NO_LEASE } from "../../delivery/lease.ts";
 import { pluralize } from "../../lib/text.ts";
 import { now } from "../../lib/time.ts";
-import { sentence } from "../../outbound/reason.ts";
+import { sentence } from "../../outbound/errors.ts";
 import { type Attempt, reload, remember } from "./attempt.ts";
 import { clean } from "./clean.ts";
 import { isCurrent, isRun, type Loaded, logOf } from "./loaded.ts";

@@ -18,9 +18,8 @@ import { clean } from "./clean.ts";
 import { foldOldRuns } from "./fold.ts";
 import { loadRun } from "./loaded.ts";
 import { EXPORT_LOGS } from "./run_log.ts";
-import { describeSkipped, howToExport, LIMIT } from "./skipped.ts";
 import { countInserted, isQueued, restartLostRuns, startRuns } from "./start_runs.ts";
-import { dueWindows, type Skipped } from "./windows.ts";
+import { describeSkipped, dueWindows, howToExport, LIMIT, type Skipped } from "./windows.ts";
 
 /** Exports in a batch. Their missed runs are one value, which D1 limits to 2,000,000 bytes. */
 const BATCH_SIZE = 300;

@@ -1,8 +1,7 @@
 import { quoted } from "../../lib/text.ts";
 import { CLOCK_TOLERANCE_MS, MINUTE_MS } from "../../lib/time.ts";
-import { ResponseError } from "./problem.ts";
 import type { Envelope } from "./response.ts";
-import { child, children, textOf, type XmlElement } from "./xml.ts";
+import { child, children, ResponseError, textOf, type XmlElement } from "./xml.ts";
 
 /** How long an assertion is accepted at most, so that used ones needn't be remembered for longer. */
 const MAX_AGE_MS = 60 * MINUTE_MS;

@@ -1,7 +1,14 @@
 import { X509Certificate } from "node:crypto";
 import { certificatesIn, MAX_CERTIFICATES } from "./certificates.ts";
-import { ResponseError } from "./problem.ts";
-import { allElements, children, isNamed, parse, textOf, type XmlElement } from "./xml.ts";
+import {
+	allElements,
+	children,
+	isNamed,
+	parse,
+	ResponseError,
+	textOf,
+	type XmlElement,
+} from "./xml.ts";
 
 const SAML2 = "urn:oasis:names:tc:SAML:2.0:protocol";
 const REDIRECT = "urn:oasis:names:tc:SAML:2.0:bindings:HTTP-Redirect";

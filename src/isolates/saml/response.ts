@@ -1,7 +1,15 @@
 import { quoted } from "../../lib/text.ts";
-import { ResponseError } from "./problem.ts";
 import { ALGORITHMS, type Document, signedContent } from "./signature.ts";
-import { allElements, child, children, isNamed, parse, textOf, type XmlElement } from "./xml.ts";
+import {
+	allElements,
+	child,
+	children,
+	isNamed,
+	parse,
+	ResponseError,
+	textOf,
+	type XmlElement,
+} from "./xml.ts";
 
 const SUCCESS = "urn:oasis:names:tc:SAML:2.0:status:Success";
 

@@ -1,8 +1,8 @@
 import { type Parties, readAssertion } from "./assertion.ts";
 import { certificatesIn } from "./certificates.ts";
 import { toClaims } from "./claims.ts";
-import { ResponseError } from "./problem.ts";
 import { readResponse } from "./response.ts";
+import { ResponseError } from "./xml.ts";
 
 /**
  * Returns what a response says, once it is known that the domain's provider says it to this service

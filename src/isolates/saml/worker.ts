@@ -1,9 +1,9 @@
 import { WorkerEntrypoint } from "cloudflare:workers";
 import { SAML } from "@node-saml/node-saml";
 import type { Parties } from "./assertion.ts";
-import { ResponseError } from "./problem.ts";
 import { readProvider } from "./provider.ts";
 import { verify } from "./verify.ts";
+import { ResponseError } from "./xml.ts";
 
 export type { Parties };
 

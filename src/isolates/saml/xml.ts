@@ -1,5 +1,20 @@
 import { parseDomFromString, type XmlElement } from "@node-saml/node-saml/lib/xml.js";
-import { ResponseError } from "./problem.ts";
+
+/** As in `SignInError`. */
+type Code = "invalid_response" | "not_configured" | "provider_denied";
+
+/**
+ * Why a response is rejected. It is thrown inside the isolate of SAML, whose caller gets a code and
+ * the detail for the admin.
+ */
+export class ResponseError extends Error {
+	override name = "ResponseError";
+	readonly code: Code;
+	constructor(detail: string, code: Code = "invalid_response") {
+		super(detail);
+		this.code = code;
+	}
+}
 
 export type { XmlElement };
 

@@ -11,7 +11,7 @@ import { orNotFound } from "../../http/errors.ts";
 import { countFailure } from "../../keys/addresses.ts";
 import { ACCESS_TOKEN, digest } from "../../keys/keys.ts";
 import { endKeys, mint, remember } from "../../keys/rows.ts";
-import { toBase64url } from "../../lib/base64url.ts";
+import { toBase64url } from "../../lib/bytes.ts";
 import { now } from "../../lib/time.ts";
 import { endReused, entriesOf, type Grant, selectGrants } from "../consents/grants.ts";
 import { OauthError } from "../protocol/errors.ts";

@@ -9,9 +9,9 @@ import * as oauth from "oauth4webapi";
 import * as z from "zod";
 import { MINUTE_MS } from "../../lib/time.ts";
 import { DiscoveryError, discover } from "../../outbound/discovery.ts";
+import { reason } from "../../outbound/errors.ts";
 import { checkedRequests } from "../../outbound/oauth.ts";
 import { allowsPrivate } from "../../outbound/reach.ts";
-import { reason } from "../../outbound/reason.ts";
 
 /** How long the keys of an issuer are cached. */
 const MAX_AGE_SECONDS = 600;

@@ -1,6 +1,6 @@
 import { DiscoveryError, discover } from "../../outbound/discovery.ts";
+import { reason } from "../../outbound/errors.ts";
 import { checkedRequests } from "../../outbound/oauth.ts";
-import { reason } from "../../outbound/reason.ts";
 
 /* Checking an issuer when it is saved, and finding the one that was meant. */
 

@@ -2,8 +2,8 @@ import { invalid } from "../../http/errors.ts";
 import { saml } from "../../isolates/saml/client.ts";
 import { bytesIn } from "../../lib/bytes.ts";
 import { logError } from "../../lib/log.ts";
+import { reason } from "../../outbound/errors.ts";
 import { allowsPrivate } from "../../outbound/reach.ts";
-import { reason } from "../../outbound/reason.ts";
 import { sender } from "../../outbound/send.ts";
 import { create, MAX_METADATA_BYTES } from "./shape.ts";
 

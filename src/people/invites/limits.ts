@@ -1,4 +1,5 @@
-import { type SQL, sql } from "drizzle-orm";
+import { lt, type SQL, sql } from "drizzle-orm";
+import { drizzle } from "drizzle-orm/d1";
 import type { Params } from "../../access/cached_statements.ts";
 import type { QueryScope } from "../../access/query_scope.ts";
 import type { Tenant } from "../../access/tenant.ts";
@@ -126,3 +127,9 @@ export function withinLimits(tenant: QueryScope, limits: Limits) {
 	return sql`${organization_mail} is null and ${sender_mail} is null and ${recipient_mail} is null
     and ${blockingInvite(tenant, limits)} is null`;
 }
+
+/** Deletes mails that no longer count against a limit, hourly, since it reads all. */
+export const deleteOld = async ({ DB }: Env, at: number) =>
+	drizzle(DB)
+		.delete(inviteMails)
+		.where(lt(inviteMails.sent_at, iso(at - MAIL_RECORD_MS)));

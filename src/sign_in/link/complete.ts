@@ -18,7 +18,7 @@ import {
 	setsUpFactor,
 	signingIn,
 } from "./login_session.ts";
-import type { complete as Body, SignedIn } from "./shape.ts";
+import type { complete as Body, SignedIn, SignInPreview } from "./shape.ts";
 
 /**
  * Signs in: uses the link, and creates a session, whose cookie the response sets. If another
@@ -78,4 +78,17 @@ async function write(
 		c.executionCtx.waitUntil(mailChange(c.env, user.id, factorEnabled, addressOf(c)));
 	setKey(c, key.value, row.max_minutes * 60);
 	return { user: orNotFound(users[0]), recovery_codes };
+}
+
+/** Returns whom a link signs in, and what that means. Throws the errors of `findSignIn`. */
+export async function preview(
+	c: Context<App>,
+	token: string,
+): Promise<z.infer<typeof SignInPreview>> {
+	const signIn = await findSignIn(c, token);
+	return {
+		email: signIn.user.email,
+		organization_name: signIn.link.organization_name,
+		loses_keys: chooseRevoked(signIn).length > 0,
+	};
 }

@@ -5,6 +5,7 @@ import type { CookieOptions } from "hono/utils/cookie";
 import type { App } from "../../env.ts";
 import { forbidden } from "../../http/errors.ts";
 import { describeRoute } from "../../http/router.ts";
+import { valueInHeader } from "../../keys/authenticate.ts";
 import { isFromOwnPage, nameOf } from "../../keys/cookie.ts";
 
 /** The longest that browsers keep a cookie, in seconds. */
@@ -40,4 +41,17 @@ export function setKey(c: Context<App>, value: string, maxAge?: number) {
 export function removeKey(c: Context<App>) {
 	const { name, isPrefixed } = nameOf(c);
 	deleteCookie(c, name, { ...OPTIONS, secure: isPrefixed });
+}
+
+/**
+ * Signs in with the key in the header `Authorization`: the cookie gets its value, and lasts as long
+ * as the key. Revoking or restricting the key works as before.
+ * @throws the errors of the guard
+ */
+export async function useKey(c: Context<App>) {
+	const { tenant } = c.var;
+	await tenant.read();
+	const { expires_at } = tenant.caller.key;
+	const maxAge = expires_at === null ? undefined : (Date.parse(expires_at) - Date.now()) / 1000;
+	setKey(c, await valueInHeader(c), maxAge);
 }

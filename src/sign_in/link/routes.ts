@@ -8,7 +8,7 @@ import { authenticateKey } from "../../keys/authenticate.ts";
 import { limitNetwork } from "../../keys/network_limits.ts";
 import { TwoFactorSetup, WRONG_CODE } from "../totp/shape.ts";
 import { PasskeyRequest } from "../webauthn/webauthn.ts";
-import { sameOrigin } from "./key_cookie.ts";
+import { sameOrigin, useKey } from "./key_cookie.ts";
 import * as shape from "./shape.ts";
 
 /** Returns 429 after too many requests for links from an IP address, or a /64 of IPv6 addresses. */
@@ -74,7 +74,7 @@ export default router({
 		}),
 		body(shape.link, nothing),
 		async (c) => {
-			const { preview } = await import("./preview.ts");
+			const { preview } = await import("./complete.ts");
 			return c.json(await preview(c, c.req.valid("json").token));
 		},
 	)
@@ -173,7 +173,6 @@ export default router({
 		anyKey,
 		asCaller,
 		async (c) => {
-			const { useKey } = await import("./key.ts");
 			await useKey(c);
 			return c.body(null, 204);
 		},

@@ -1,7 +1,8 @@
 import type { Context } from "hono";
 import type { App } from "../../env.ts";
+import { isTooOften } from "../../keys/network_limits.ts";
 import { fail } from "./finish.ts";
-import { checkRate } from "./limit.ts";
+import { SignInError } from "./problems.ts";
 import type { Started } from "./shape.ts";
 import { redirectTo } from "./state.ts";
 import { testOf } from "./trial.ts";
@@ -37,4 +38,10 @@ async function lead<T extends Known>(c: Context<App>, { connection, find, begin 
 		},
 		(error: unknown) => fail(c, error, unknown),
 	);
+}
+
+/** Throws SignInError if the caller's network has asked too often. */
+export async function checkRate(c: Context<App>, what: "sign-ins" | "responses") {
+	if (await isTooOften(c, what, 60))
+		throw new SignInError("too_many_attempts", `Too many ${what} from this network.`);
 }

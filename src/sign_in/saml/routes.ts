@@ -1,6 +1,14 @@
 import * as z from "zod";
 import { redirects, router, samlMetadata } from "../../http/router.ts";
-import { SamlResponse } from "./shape.ts";
+
+/** The form that the page of a provider posts (saml-bindings 3.5.4). Other fields are ignored. */
+const SamlResponse = z.object({
+	SAMLResponse: z.string().describe("The response, XML in Base64."),
+	RelayState: z
+		.string()
+		.optional()
+		.describe("What the request had in the query parameter of this name, if there was one."),
+});
 
 /** Signing in through a domain's SAML provider (docs/sign-on.md#saml). */
 export default router({
@@ -18,7 +26,7 @@ export default router({
 				"What the provider needs to know: the entity id, which is the URL of this operation, and the URL that it posts responses to. It depends only on the domain's id.",
 		}),
 		async (c) => {
-			const { metadata } = await import("./metadata.ts");
+			const { metadata } = await import("./connection.ts");
 			return metadata(c, c.req.param("domain_id"));
 		},
 	)

@@ -4,7 +4,7 @@ import type { Database } from "../../db/client.ts";
 import { passkeys, signInStates } from "../../db/schema/sign_in.ts";
 import type { Assertion } from "../../isolates/webauthn/worker.ts";
 import { digest, newToken } from "../../keys/keys.ts";
-import { fromBase64url } from "../../lib/base64url.ts";
+import { fromBase64url } from "../../lib/bytes.ts";
 import { lazy } from "../../lib/lazy.ts";
 import { iso, MINUTE_MS, now } from "../../lib/time.ts";
 

@@ -4,7 +4,7 @@ import { passkeys, signInStates } from "../../db/schema/sign_in.ts";
 import { invalid } from "../../http/errors.ts";
 import { verifier } from "../../isolates/webauthn/client.ts";
 import type { Assertion, Expected } from "../../isolates/webauthn/worker.ts";
-import { toBase64url } from "../../lib/base64url.ts";
+import { toBase64url } from "../../lib/bytes.ts";
 import { now } from "../../lib/time.ts";
 import { challengeIn, type SignedWith, takeChallenge } from "./challenges.ts";
 

@@ -1,4 +1,4 @@
-import { reason } from "../../../outbound/reason.ts";
+import { reason } from "../../../outbound/errors.ts";
 import { runSteps, stillThere } from "../../../outbound/steps.ts";
 import { type Bucket, NO_MARK } from "../buckets/bucket.ts";
 import type { Destination, Job } from "../destination.ts";
