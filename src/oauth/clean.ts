@@ -13,8 +13,8 @@ import { endKeys } from "../keys/rows.ts";
 import { HOUR_MS, iso } from "../lib/time.ts";
 
 /**
- * Deletes grants that no token can use any more, expired keys of trusted issuers, codes, and requests
- * of devices. Used codes are kept for an hour, because a second use ends the grant. The tables are
+ * Deletes consents that no token can use any more, expired keys of trusted issuers, codes, and requests
+ * of devices. Used codes are kept for an hour, because a second use ends the consent. The tables are
  * read completely: an index by time would cost a written row for each refresh.
  */
 export async function deleteOld({ DB }: Env, at: number) {

@@ -13,7 +13,7 @@ import { oauthClients, oauthCodes } from "../../db/schema/oauth.ts";
 import { personalApiKeys } from "../../db/schema/personal_api_keys.ts";
 import { orNotFound } from "../../http/errors.ts";
 import type { Page } from "../../http/page.ts";
-import { entryOf } from "../consents/grants.ts";
+import { entryOf } from "../consents/consents.ts";
 import type { create, update as Update } from "./shape.ts";
 
 const { id, name, redirect_uris, created_at } = oauthClients;
@@ -78,10 +78,10 @@ export const update = (tenant: Tenant, id: string, body: z.infer<typeof Update>)
 		}));
 	});
 
-/** How many events are written when an app is deleted. Its other grants end without one. */
+/** How many events are written when an app is deleted. Its other consents end without one. */
 const MAX_EVENTS = 1_000;
 
-/** Selects the grants that end with the app, with the organizations that get an event about each. */
+/** Selects the consents that end with the app, with the organizations that get an event about each. */
 function selectEnding({ db }: Tenant, app: string) {
 	const { id, user_id, label, client_id, scoped_organizations } = personalApiKeys;
 	const organizations =
@@ -97,17 +97,17 @@ function selectEnding({ db }: Tenant, app: string) {
 		.limit(MAX_EVENTS);
 }
 
-/** Deletes an app. The trigger `oauth_clients_delete` deletes its grants and codes. */
+/** Deletes an app. The trigger `oauth_clients_delete` deletes its consents and codes. */
 export async function remove(tenant: Tenant, id: string) {
 	const { db } = tenant;
-	const [[before], grants] = await tenant.read(
+	const [[before], consents] = await tenant.read(
 		select(tenant).where(byId(tenant, id)),
 		selectEnding(tenant, id.toLowerCase()),
 	);
 	const row = orNotFound(before);
 	const trigger = { job: "app_deleted" };
-	const ended = grants.flatMap(({ organizations, ...grant }) =>
-		organizations.map((organization) => entryOf("revoked", grant, { organization, trigger })),
+	const ended = consents.flatMap(({ organizations, ...consent }) =>
+		organizations.map((organization) => entryOf("revoked", consent, { organization, trigger })),
 	);
 	await tenant.write({
 		checks: [assertExists(db, oauthClients, byId(tenant, row.id))],

@@ -11,20 +11,20 @@ import type { Page } from "../../http/page.ts";
 import { endKey } from "../../keys/rows.ts";
 import { reaches } from "../../people/personal_api_keys/reach.ts";
 import { appEnded, mailChange } from "../../people/users/mails.ts";
-import { entryOf, type Grant, isGrant, select } from "./grants.ts";
+import { type Consent, entryOf, isConsent, select } from "./consents.ts";
 import { isCurrent, ORDER, toCommon } from "./queries.ts";
 import type { OrganizationOauthGrant } from "./shape.ts";
 
-/** WHERE clause on `personal_api_keys`: grants of members that reach the organization. */
+/** WHERE clause on `personal_api_keys`: consents of members that reach the organization. */
 const isHere = ({ organization }: Tenant) =>
-	isGrant(
+	isConsent(
 		sql`${personalApiKeys.user_id} in (
 			select ${members.user_id} from ${members} where ${members.organization_id} = ${organization}) and ${reaches(organization)}`,
 	);
 
-const toGrant = (grant: Grant): z.infer<typeof OrganizationOauthGrant> => ({
-	...toCommon(grant),
-	user: grant.user,
+const toConsent = (consent: Consent): z.infer<typeof OrganizationOauthGrant> => ({
+	...toCommon(consent),
+	user: consent.user,
 });
 
 /** Newest first. Reads the keys of all members: an index would cost a written row for each key. */
@@ -33,7 +33,7 @@ export const list = (tenant: Tenant, page: Page) =>
 		select: () => select(tenant.db).$dynamic(),
 		...ORDER,
 		where: and(isHere(tenant), isCurrent()),
-		to: toGrant,
+		to: toConsent,
 	});
 
 /**
@@ -51,17 +51,17 @@ export const remove = (tenant: Tenant, id: string) =>
 				.from(organizations)
 				.where(eq(organizations.id, tenant.organization)),
 		);
-		const [grant, { uuid, name }] = [orNotFound(row), orNotFound(organization)];
-		const trigger = { job: "admin", user: grant.user.email };
-		const others = grant.scoped_organizations.filter((other) => other !== uuid);
-		const here = entryOf("revoked", grant, { organization: tenant.organization, trigger });
+		const [consent, { uuid, name }] = [orNotFound(row), orNotFound(organization)];
+		const trigger = { job: "admin", user: consent.user.email };
+		const others = consent.scoped_organizations.filter((other) => other !== uuid);
+		const here = entryOf("revoked", consent, { organization: tenant.organization, trigger });
 		const entries = [
 			{ ...here, user_id: tenant.key.user_id },
 			...others.map((other) =>
-				entryOf("revoked", grant, { organization: organizationId(other), trigger }),
+				entryOf("revoked", consent, { organization: organizationId(other), trigger }),
 			),
 		];
 		await tenant.write(endKey(db, isThis, entries));
-		const change = appEnded(grant.label, name);
-		tenant.later(() => mailChange(env, grant.user_id, change, null));
+		const change = appEnded(consent.label, name);
+		tenant.later(() => mailChange(env, consent.user_id, change, null));
 	});

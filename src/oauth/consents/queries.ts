@@ -10,35 +10,35 @@ import { orNotFound } from "../../http/errors.ts";
 import type { Page } from "../../http/page.ts";
 import { endKey } from "../../keys/rows.ts";
 import { now } from "../../lib/time.ts";
-import { entriesOf, type Grant, isGrant, select } from "./grants.ts";
+import { type Consent, entriesOf, isConsent, select } from "./consents.ts";
 import type { OauthGrant } from "./shape.ts";
 
-/** SQL condition: the grant has a refresh token that works. */
+/** SQL condition: the consent has a refresh token that works. */
 export const isCurrent = () => gt(oauthRefreshTokens.expires_at, now());
 
-/** How a list of grants is sorted: newest first. */
-export const ORDER = { by: [personalApiKeys.id], keys: ({ id }: Grant) => [id] };
+/** How a list of consents is sorted: newest first. */
+export const ORDER = { by: [personalApiKeys.id], keys: ({ id }: Consent) => [id] };
 
-/** WHERE clause on `personal_api_keys`: the caller's grants. */
-const isOwn = ({ key }: Tenant) => isGrant(eq(personalApiKeys.user_id, key.user_id));
+/** WHERE clause on `personal_api_keys`: the caller's consents. */
+const isOwn = ({ key }: Tenant) => isConsent(eq(personalApiKeys.user_id, key.user_id));
 
-/** Returns the fields of a grant for everyone who can end it. */
-export const toCommon = (grant: Grant) => ({
-	id: grant.id,
-	client_id: grant.client_id ?? "",
-	client_name: grant.label,
-	client_host: URL.parse(grant.client_id ?? "")?.host || null,
-	audience: grant.audience ?? "",
-	scopes: grant.scopes,
-	created_at: grant.created_at,
-	last_used_at: grant.last_used_at,
-	ends_at: grant.ends_at,
+/** Returns the fields of a consent for everyone who can end it. */
+export const toCommon = (consent: Consent) => ({
+	id: consent.id,
+	client_id: consent.client_id ?? "",
+	client_name: consent.label,
+	client_host: URL.parse(consent.client_id ?? "")?.host || null,
+	audience: consent.audience ?? "",
+	scopes: consent.scopes,
+	created_at: consent.created_at,
+	last_used_at: consent.last_used_at,
+	ends_at: consent.ends_at,
 });
 
-const toGrant = (grant: Grant): z.infer<typeof OauthGrant> => ({
-	...toCommon(grant),
-	scoped_organizations: grant.scoped_organizations,
-	scoped_projects: grant.scoped_projects,
+const toConsent = (consent: Consent): z.infer<typeof OauthGrant> => ({
+	...toCommon(consent),
+	scoped_organizations: consent.scoped_organizations,
+	scoped_projects: consent.scoped_projects,
 });
 
 /** Newest first. Throws 404 if the user isn't the caller. */
@@ -48,7 +48,7 @@ export const list = (tenant: Tenant, uuid: string, page: Page) =>
 		...ORDER,
 		select: () => select(tenant.db).$dynamic(),
 		where: and(isOwn(tenant), isCurrent()),
-		to: toGrant,
+		to: toConsent,
 	});
 
 /** Ends the access of an app of the caller. */
@@ -61,6 +61,6 @@ export const remove = (tenant: Tenant, uuid: string, id: string) =>
 			selectCaller(tenant, uuid),
 		);
 		orNotFound(caller);
-		const grant = orNotFound(row);
-		await tenant.write(endKey(db, isThis, entriesOf("revoked", grant, { job: "person" })));
+		const consent = orNotFound(row);
+		await tenant.write(endKey(db, isThis, entriesOf("revoked", consent, { job: "person" })));
 	});

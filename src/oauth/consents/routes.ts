@@ -4,7 +4,7 @@ import { ADMIN } from "../../db/schema/levels.ts";
 import { page } from "../../http/page.ts";
 import { noContent, paginated, router } from "../../http/router.ts";
 import * as ofOrganization from "./organization.ts";
-import * as grants from "./queries.ts";
+import * as consents from "./queries.ts";
 import { OauthGrant, OrganizationOauthGrant } from "./shape.ts";
 
 const section = {
@@ -22,7 +22,7 @@ export default router(section)
 			summary: "List your apps",
 			description: "Lists the apps that you have given access, newest first.",
 		}),
-		async (c) => c.json(await grants.list(c.var.tenant, c.req.param("uuid") ?? "", page(c))),
+		async (c) => c.json(await consents.list(c.var.tenant, c.req.param("uuid") ?? "", page(c))),
 	)
 	.delete(
 		"/:id",
@@ -32,7 +32,7 @@ export default router(section)
 			description: "The next request of the app is rejected. It can ask you again.",
 		}),
 		async (c) => {
-			await grants.remove(c.var.tenant, c.req.param("uuid") ?? "", c.req.param("id"));
+			await consents.remove(c.var.tenant, c.req.param("uuid") ?? "", c.req.param("id"));
 			return c.body(null, 204);
 		},
 	);

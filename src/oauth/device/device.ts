@@ -15,7 +15,7 @@ import { limitNetwork } from "../../keys/network_limits.ts";
 import { shorten } from "../../lib/text.ts";
 import { now } from "../../lib/time.ts";
 import { MAX_NAME_CHARACTERS } from "../apps/metadata.ts";
-import { rejectionOf } from "../consents/grants.ts";
+import { rejectionOf } from "../consents/consents.ts";
 import { invalidCode, selectCode, useCode } from "../exchange/code.ts";
 import { OauthError } from "../protocol/errors.ts";
 import type { Form } from "../protocol/form.ts";
@@ -101,7 +101,7 @@ async function checkRequest(service: Service, request: Row["request"]): Promise<
 }
 
 /**
- * Exchanges a device code for the first tokens of a grant (section 3.4). Asking again before the
+ * Exchanges a device code for the first tokens of a consent (section 3.4). Asking again before the
  * person has decided writes nothing. A device that asks more than once a second has to slow down.
  */
 export const exchangeDeviceCode = (c: Context<App>, form: Form) =>
@@ -116,7 +116,7 @@ export const exchangeDeviceCode = (c: Context<App>, form: Form) =>
 		if (!success) throw new OauthError("slow_down", "The device asks too often.");
 		const { db } = connect(c);
 		const isThis = eq(oauthDeviceRequests.user_code_hash, await digest(userCode));
-		const { codes, grants, requests } = await runBatch(db, {
+		const { codes, consents, requests } = await runBatch(db, {
 			...selectCode(db, hash),
 			requests: db.select().from(oauthDeviceRequests).where(isThis),
 		});
@@ -125,7 +125,7 @@ export const exchangeDeviceCode = (c: Context<App>, form: Form) =>
 		const request = code?.approval ?? row?.request;
 		if (request?.client_id !== client_id) throw await countFailure(c, invalidCode());
 		checkResource({ env: c.env, url: c.req.url }, form, request);
-		if (code) return useCode(c, db, { code, grants });
+		if (code) return useCode(c, db, { code, consents });
 		throw whyNotYet(row);
 	});
 

@@ -13,14 +13,14 @@ import { ACCESS_TOKEN, digest } from "../../keys/keys.ts";
 import { endKeys, mint, remember } from "../../keys/rows.ts";
 import { toBase64url } from "../../lib/bytes.ts";
 import { now } from "../../lib/time.ts";
-import { endReused, entriesOf, type Grant, selectGrants } from "../consents/grants.ts";
+import { type Consent, endReused, entriesOf, selectConsents } from "../consents/consents.ts";
 import { OauthError } from "../protocol/errors.ts";
 import type { Form } from "../protocol/form.ts";
 import { checkResource } from "../protocol/service.ts";
 import { accessExpiry, newRefreshToken, refreshExpiry, respond } from "../protocol/tokens.ts";
 
-/** How many grants a user can have. Another one ends the oldest. */
-const MAX_GRANTS = 50;
+/** How many consents a user can have. Another one ends the oldest. */
+const MAX_CONSENTS = 50;
 
 type Code = typeof oauthCodes.$inferSelect & { is_approved: boolean };
 
@@ -37,7 +37,7 @@ export const invalidCode = () =>
 		"The code is unknown, has expired, was used before, or belongs to another request.",
 	);
 
-/** Selects a code of an active person, and the person's grants. */
+/** Selects a code of an active person, and the person's consents. */
 export const selectCode = (db: Database, hash: string) => ({
 	codes: db
 		.select({
@@ -47,41 +47,41 @@ export const selectCode = (db: Database, hash: string) => ({
 		.from(oauthCodes)
 		.innerJoin(users, and(eq(users.id, oauthCodes.user_id), eq(users.is_active, true)))
 		.where(eq(oauthCodes.hash, hash)),
-	grants: selectGrants(
+	consents: selectConsents(
 		db,
 		sql`${personalApiKeys.user_id} = (select user_id from oauth_codes where hash = ${hash})`,
 	),
 });
 
 /**
- * Exchanges a code for the first tokens of a grant (RFC 6749, section 4.1.3). Of several requests
+ * Exchanges a code for the first tokens of a consent (RFC 6749, section 4.1.3). Of several requests
  * with one code, at most one gets tokens, and none of them work afterwards.
  */
 export const exchange = (c: Context<App>, form: Form) =>
 	retry(async () => {
 		const { db } = connect(c);
 		const hash = await digest(form.required("code"));
-		const { codes, grants } = await runBatch(db, selectCode(db, hash));
+		const { codes, consents } = await runBatch(db, selectCode(db, hash));
 		const [code] = codes;
 		if (!code || !(await isSameRequest(c, form, code.approval)))
 			throw await countFailure(c, invalidCode());
-		return useCode(c, db, { code, grants });
+		return useCode(c, db, { code, consents });
 	});
 
 /**
- * Makes the grant of a code. A second use of the code ends the grant.
- * @param grants the person's, the oldest first
+ * Makes the consent of a code. A second use of the code ends the consent.
+ * @param consents the person's, the oldest first
  */
 export async function useCode(
 	c: Context<App>,
 	db: Connected,
-	{ code, grants }: { code: Code; grants: Grant[] },
+	{ code, consents }: { code: Code; consents: Consent[] },
 ) {
-	const grant = grants.find(({ id }) => id === code.key_id);
-	if (grant) await endReused(c, db, grant, "code_reused");
+	const consent = consents.find(({ id }) => id === code.key_id);
+	if (consent) await endReused(c, db, consent, "code_reused");
 	if (code.key_id !== null || code.expires_at <= now() || !code.is_approved)
 		throw await countFailure(c, invalidCode());
-	const removed = grants.slice(0, Math.max(0, grants.length - MAX_GRANTS + 1));
+	const removed = consents.slice(0, Math.max(0, consents.length - MAX_CONSENTS + 1));
 	return write(c, db, { code, removed });
 }
 
@@ -98,11 +98,11 @@ async function isSameRequest({ env, req }: Context<App>, form: Form, approval: A
 	);
 }
 
-/** @param removed the oldest grants, if there are too many */
+/** @param removed the oldest consents, if there are too many */
 async function write(
 	c: Context<App>,
 	db: Connected,
-	{ code: { hash, user_id, approval }, removed }: { code: Code; removed: Grant[] },
+	{ code: { hash, user_id, approval }, removed }: { code: Code; removed: Consent[] },
 ) {
 	const { client_name: label, client_id, audience, ends_at, ...rest } = approval;
 	const { scopes, scoped_organizations, scoped_projects } = rest;
@@ -119,7 +119,7 @@ async function write(
 		gt(oauthCodes.expires_at, now()),
 		isApproved,
 	);
-	const removedIds = removed.map((grant) => grant.id);
+	const removedIds = removed.map((consent) => consent.id);
 	const write = {
 		checks: [
 			assertExists(db, oauthCodes, isUnused),
@@ -135,7 +135,7 @@ async function write(
 		],
 		entries: [
 			...entriesOf("created", access.row),
-			...removed.flatMap((grant) => entriesOf("revoked", grant, { job: "too_many" })),
+			...removed.flatMap((consent) => entriesOf("revoked", consent, { job: "too_many" })),
 		],
 		answers: { keys: access.select },
 	};

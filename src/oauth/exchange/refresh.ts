@@ -11,7 +11,7 @@ import { orNotFound } from "../../http/errors.ts";
 import { countFailure } from "../../keys/addresses.ts";
 import { changeKeys, remember } from "../../keys/rows.ts";
 import { now } from "../../lib/time.ts";
-import { endReused, type Found, findByToken, type Grant } from "../consents/grants.ts";
+import { type Consent, endReused, type Found, findByToken } from "../consents/consents.ts";
 import { OauthError } from "../protocol/errors.ts";
 import type { Form } from "../protocol/form.ts";
 import { checkResource } from "../protocol/service.ts";
@@ -35,7 +35,7 @@ const invalidToken = () =>
 
 /**
  * Exchanges a refresh token for the next tokens (RFC 6749, section 6). For 30 seconds, the token
- * that was exchanged last gets the same tokens again. Other uses of an exchanged token end the grant
+ * that was exchanged last gets the same tokens again. Other uses of an exchanged token end the consent
  * (docs/oauth.md#tokens).
  */
 export const refresh = (c: Context<App>, form: Form) =>
@@ -43,22 +43,23 @@ export const refresh = (c: Context<App>, form: Form) =>
 		const { db } = connect(c);
 		const found = await findByToken(db, form.required("refresh_token"));
 		const client_id = form.required("client_id");
-		if (!found || found.kind === "access" || found.grant.client_id !== client_id)
+		if (!found || found.kind === "access" || found.consent.client_id !== client_id)
 			throw await countFailure(c, invalidToken());
-		const { grant, kind, token } = found;
+		const { consent, kind, token } = found;
 		const isUsed = kind === "used";
 		const repeated = await repeatTokens(found);
 		const isReused = isUsed && !repeated;
-		if (isReused) await endReused(c, db, grant, "refresh_token_reused");
-		if (isReused || grant.refresh_expires_at <= now()) throw await countFailure(c, invalidToken());
-		checkResource({ env: c.env, url: c.req.url }, form, grant);
-		const scopes = scopesIn(form, grant);
-		if (repeated && isSame(scopes, grant.access_scopes)) {
-			if (isUsed) await noteRepetition(c, db, grant);
-			return respond(repeated, { ...grant, scopes });
+		if (isReused) await endReused(c, db, consent, "refresh_token_reused");
+		if (isReused || consent.refresh_expires_at <= now())
+			throw await countFailure(c, invalidToken());
+		checkResource({ env: c.env, url: c.req.url }, form, consent);
+		const scopes = scopesIn(form, consent);
+		if (repeated && isSame(scopes, consent.access_scopes)) {
+			if (isUsed) await noteRepetition(c, db, consent);
+			return respond(repeated, { ...consent, scopes });
 		}
 		if (isUsed) throw new OauthError("invalid_scope", "The token was used with other scopes.");
-		return write(c, db, { grant, token, scopes });
+		return write(c, db, { consent, token, scopes });
 	});
 
 /**
@@ -66,7 +67,7 @@ export const refresh = (c: Context<App>, form: Form) =>
  * app asked the person.
  * @throws OauthError if the consent lacks one of them
  */
-function scopesIn(form: Form, { scopes }: Grant) {
+function scopesIn(form: Form, { scopes }: Consent) {
 	const requested = knownScopes(form.optional("scope"));
 	if (!requested.every((scope) => hasScope(scopes, scope)))
 		throw new OauthError("invalid_scope", "The person hasn't allowed all of these scopes.");
@@ -81,10 +82,10 @@ type FoundRefresh = Exclude<Found, { kind: "access" }>;
  * Returns the tokens of the last exchange, if the app gets them again: for 30 seconds, with the token
  * that was exchanged. Once the app has done that, it also gets them with the token that it got:
  * if that token were exchanged, requests that are on their way with the one before would end the
- * grant.
+ * consent.
  */
-async function repeatTokens({ grant, kind, token }: FoundRefresh) {
-	const { last_exchange: last, refresh_hash } = grant;
+async function repeatTokens({ consent, kind, token }: FoundRefresh) {
+	const { last_exchange: last, refresh_hash } = consent;
 	if (!last || !isRecent(last.refresh)) return undefined;
 	if (kind === "refresh" && !last.is_repeated) return undefined;
 	const refresh = kind === "used" ? await nextRefreshToken(token, last) : undefined;
@@ -94,8 +95,8 @@ async function repeatTokens({ grant, kind, token }: FoundRefresh) {
 }
 
 /** Notes that the app has repeated the last exchange, unless that is known. */
-async function noteRepetition(c: Context<App>, db: Connected, grant: Grant) {
-	const { id, refresh_hash, last_exchange: last } = grant;
+async function noteRepetition(c: Context<App>, db: Connected, consent: Consent) {
+	const { id, refresh_hash, last_exchange: last } = consent;
 	if (!last || last.is_repeated) return;
 	const isLast = and(eq(oauthRefreshTokens.key_id, id), eq(oauthRefreshTokens.hash, refresh_hash));
 	const last_exchange = { ...last, is_repeated: true };
@@ -107,7 +108,7 @@ async function noteRepetition(c: Context<App>, db: Connected, grant: Grant) {
  * Returns how the next tokens are derived. An access token of a moment ago stays: requests of the
  * app may be on their way with it.
  */
-function nextExchange({ last_exchange: last, access_scopes }: Grant, scopes: string[]): Exchange {
+function nextExchange({ last_exchange: last, access_scopes }: Consent, scopes: string[]): Exchange {
 	const isKept = last && isRecent(last.access) && isSame(scopes, access_scopes);
 	return { access: isKept ? last.access : newIssue(), refresh: newIssue(), is_repeated: false };
 }
@@ -116,10 +117,10 @@ function nextExchange({ last_exchange: last, access_scopes }: Grant, scopes: str
 async function write(
 	c: Context<App>,
 	db: Connected,
-	{ grant, token, scopes }: { grant: Grant; token: RefreshToken; scopes: string[] },
+	{ consent, token, scopes }: { consent: Consent; token: RefreshToken; scopes: string[] },
 ) {
-	const { id, ends_at, refresh_hash } = grant;
-	const last_exchange = nextExchange(grant, scopes);
+	const { id, ends_at, refresh_hash } = consent;
+	const last_exchange = nextExchange(consent, scopes);
 	const [access, next] = await Promise.all([
 		accessToken(token, last_exchange),
 		nextRefreshToken(token, last_exchange),
@@ -133,7 +134,7 @@ async function write(
 		changes: [
 			db
 				.update(oauthRefreshTokens)
-				.set({ ...next.columns, expires_at, scopes: grant.scopes, last_exchange })
+				.set({ ...next.columns, expires_at, scopes: consent.scopes, last_exchange })
 				.where(isToken),
 			changeKeys(db, isThis, { ...access.columns, expires_at: accessExpiry(ends_at), scopes }),
 		],

@@ -28,7 +28,7 @@ const REFRESH_TOKEN_MS = 30 * DAY_MS;
 /** How long the tokens of a refresh can be returned again. */
 const REPEAT_MS = 30_000;
 
-/** Returns the time after a duration or, if it is earlier, the end of the grant. */
+/** Returns the time after a duration or, if it is earlier, the end of the consent. */
 const after = (ms: number, ends_at: string | null) => {
 	const at = iso(Date.now() + ms);
 	return ends_at !== null && ends_at < at ? ends_at : at;
@@ -44,14 +44,14 @@ export const newIssue = (): Issue => ({ at: now(), salt: newToken() });
 /** Whether a token was issued so recently that it can be returned again. */
 export const isRecent = ({ at }: Issue) => Date.parse(at) > Date.now() - REPEAT_MS;
 
-/** `tnt_rt_`, the id of the grant, and the secret of the family, before the token's own secret. */
+/** `tnt_rt_`, the id of the consent, and the secret of the family, before the token's own secret. */
 const START =
 	/^tnt_rt_([0-9a-f]{8})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{12})_([\w-]{43})_/;
 
 const prefixOf = (key_id: string, family: string) =>
 	`tnt_rt_${key_id.replaceAll("-", "")}_${family}_`;
 
-/** Returns the first refresh token of a grant, and the columns that identify it. */
+/** Returns the first refresh token of a consent, and the columns that identify it. */
 export async function newRefreshToken(key_id: string) {
 	const family = newToken();
 	const value = newValue(prefixOf(key_id, family));
@@ -79,7 +79,7 @@ async function derive(secret: string, salt: string) {
 
 /**
  * Returns the access token of an exchange, and the columns that identify it. It is derived from what
- * all refresh tokens of the grant have in common, so each of them can return it.
+ * all refresh tokens of the consent have in common, so each of them can return it.
  */
 export const accessToken = async ({ family }: RefreshToken, { access }: Exchange) =>
 	newKey(ACCESS_TOKEN, await derive(family, access.salt));

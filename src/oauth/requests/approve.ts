@@ -20,7 +20,7 @@ import {
 } from "../../people/personal_api_keys/access.ts";
 import { appAllowed, canWrite, mailCaller } from "../../people/users/mails.ts";
 import { type Client, isStill } from "../apps/clients.ts";
-import { rejectionOf } from "../consents/grants.ts";
+import { rejectionOf } from "../consents/consents.ts";
 import { codeExpiry } from "../protocol/tokens.ts";
 import { type AccessRequest, checkRequest, selectApp, urlWith } from "./request.ts";
 import type { AppResponse, approval as Body, Choice } from "./shape.ts";

@@ -17,10 +17,10 @@ import { appReused, mailChange } from "../../people/users/mails.ts";
 import { userColumns } from "../../people/users/shape.ts";
 import { type RefreshToken, readRefreshToken } from "../protocol/tokens.ts";
 
-/* Grants: the keys of apps. */
+/* Consents: the keys of apps. */
 
 /** SQL condition on `personal_api_keys`: the key is an app's. */
-export const isGrant = (where: SQL) => and(where, isNotNull(personalApiKeys.client_id));
+export const isConsent = (where: SQL) => and(where, isNotNull(personalApiKeys.client_id));
 
 /** Selects keys of active users that have a refresh token, with it. */
 export const select = (db: Database) =>
@@ -54,38 +54,38 @@ export const select = (db: Database) =>
 		.innerJoin(users, and(eq(users.id, personalApiKeys.user_id), eq(users.is_active, true)))
 		.innerJoin(oauthRefreshTokens, eq(oauthRefreshTokens.key_id, personalApiKeys.id));
 
-/** Selects grants of active users, the oldest first. */
-export const selectGrants = (db: Database, where: SQL) =>
-	select(db).where(isGrant(where)).orderBy(personalApiKeys.id);
+/** Selects consents of active users, the oldest first. */
+export const selectConsents = (db: Database, where: SQL) =>
+	select(db).where(isConsent(where)).orderBy(personalApiKeys.id);
 
-export type Grant = Awaited<ReturnType<typeof selectGrants>>[number];
+export type Consent = Awaited<ReturnType<typeof selectConsents>>[number];
 
-/** A grant that was found by one of its tokens. `used`: a refresh token that was exchanged. */
+/** A consent that was found by one of its tokens. `used`: a refresh token that was exchanged. */
 export type Found =
-	| { grant: Grant; kind: "access" }
-	| { grant: Grant; kind: "refresh" | "used"; token: RefreshToken };
+	| { consent: Consent; kind: "access" }
+	| { consent: Consent; kind: "refresh" | "used"; token: RefreshToken };
 
-/** Finds the grant of an access token or refresh token. One round trip, or none. */
+/** Finds the consent of an access token or refresh token. One round trip, or none. */
 export async function findByToken(db: Connected, token: string): Promise<Found | undefined> {
 	const hash = await digest(token);
 	const refresh = readRefreshToken(token);
 	if (!refresh && !isWellFormed(token, ACCESS_TOKEN)) return undefined;
 	const isThis = refresh ? eq(personalApiKeys.id, refresh.key_id) : eq(personalApiKeys.hash, hash);
-	const [[grant]] = await db.batch([selectGrants(db, isThis)]);
-	if (!grant) return undefined;
-	if (!refresh) return { grant, kind: "access" };
-	if (grant.family !== (await digest(refresh.family))) return undefined;
-	return { grant, kind: grant.refresh_hash === hash ? "refresh" : "used", token: refresh };
+	const [[consent]] = await db.batch([selectConsents(db, isThis)]);
+	if (!consent) return undefined;
+	if (!refresh) return { consent, kind: "access" };
+	if (consent.family !== (await digest(refresh.family))) return undefined;
+	return { consent, kind: consent.refresh_hash === hash ? "refresh" : "used", token: refresh };
 }
 
-type Named = Pick<Grant, "id" | "label" | "user_id" | "client_id" | "scoped_organizations">;
+type Named = Pick<Consent, "id" | "label" | "user_id" | "client_id" | "scoped_organizations">;
 
 type EntryDetails = {
 	organization: number | SQL<number>;
 	trigger?: Record<string, unknown> | undefined;
 };
 
-/** Returns an entry of a grant for the log of an organization. */
+/** Returns an entry of a consent for the log of an organization. */
 export const entryOf = (
 	activity: ActivityOf<"OauthGrant">,
 	{ id, label, user_id, client_id }: Omit<Named, "scoped_organizations">,
@@ -117,35 +117,37 @@ export const rejectionOf = (
 	);
 
 /**
- * Returns the entries of a grant for the log: of the organizations that it is restricted to, or the
+ * Returns the entries of a consent for the log: of the organizations that it is restricted to, or the
  * person's current one.
  */
 export const entriesOf = (
 	activity: ActivityOf<"OauthGrant">,
-	grant: Named,
+	consent: Named,
 	trigger?: Record<string, unknown>,
 ) =>
-	(grant.scoped_organizations.length > 0
-		? grant.scoped_organizations.map((uuid) => organizationId(uuid))
-		: [currentOrganization(grant.user_id)]
-	).map((organization) => entryOf(activity, grant, { organization, trigger }));
+	(consent.scoped_organizations.length > 0
+		? consent.scoped_organizations.map((uuid) => organizationId(uuid))
+		: [currentOrganization(consent.user_id)]
+	).map((organization) => entryOf(activity, consent, { organization, trigger }));
 
 /**
- * Ends a grant: none of its tokens work from the next request on. Of several requests at the same
+ * Ends a consent: none of its tokens work from the next request on. Of several requests at the same
  * time, one writes the event; `retry` repeats the others.
  */
-export async function end(c: Context<App>, db: Connected, grant: Named, job: string) {
-	const isThis = isGrant(eq(personalApiKeys.id, grant.id));
-	await commit(c.env, db, endKey(db, isThis, entriesOf("revoked", grant, { job })), c);
+export async function end(c: Context<App>, db: Connected, consent: Named, job: string) {
+	const isThis = isConsent(eq(personalApiKeys.id, consent.id));
+	await commit(c.env, db, endKey(db, isThis, entriesOf("revoked", consent, { job })), c);
 }
 
-/** Ends a grant whose code or refresh token was used twice, and tells its person. */
+/** Ends a consent whose code or refresh token was used twice, and tells its person. */
 export async function endReused(
 	c: Context<App>,
 	db: Connected,
-	grant: Named,
+	consent: Named,
 	job: "code_reused" | "refresh_token_reused",
 ) {
-	await end(c, db, grant, job);
-	c.executionCtx.waitUntil(mailChange(c.env, grant.user_id, appReused(grant.label), addressOf(c)));
+	await end(c, db, consent, job);
+	c.executionCtx.waitUntil(
+		mailChange(c.env, consent.user_id, appReused(consent.label), addressOf(c)),
+	);
 }
