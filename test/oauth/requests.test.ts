@@ -332,6 +332,15 @@ test("the endpoints for apps have errors of the protocol", async () => {
 	expect((await send("POST", "/oauth/nothing")).status).toBe(404);
 });
 
+test("an app that repeats a parameter learns which one", async () => {
+	const form = new URLSearchParams("grant_type=refresh_token&grant_type=refresh_token");
+	const response = await send("POST", "/oauth/token", form);
+	expect(await response.json()).toEqual({
+		error: "invalid_request",
+		error_description: "The parameter grant_type is repeated.",
+	});
+});
+
 test("too many requests of a network are rejected", async () => {
 	const address = v7();
 	await exhaust(env.REQUESTS, `apps from ${address}`);

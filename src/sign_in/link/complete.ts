@@ -30,7 +30,7 @@ export const complete = (c: Context<App>, { token, ...given }: z.infer<typeof Bo
 	retry(async () => {
 		const signIn = await findSignIn(c, token, given);
 		const proof = await checkFactor(c, signIn, given);
-		return write(c, signIn, proof, chooseRemoved(signIn, proof));
+		return write(c, signIn, { proof, removed: chooseRemoved(signIn, proof) });
 	});
 
 /** Returns the proof of the second factor; undefined if none is needed. */
@@ -57,8 +57,7 @@ async function checkFactor(
 async function write(
 	c: Context<App>,
 	signIn: SignIn,
-	proof: Proof | undefined,
-	removed: SignIn["keys"],
+	{ proof, removed }: { proof: Proof | undefined; removed: SignIn["keys"] },
 ): Promise<z.infer<typeof SignedIn>> {
 	const { db, user } = signIn;
 	const key = await newSession(signIn, addressOf(c), c.req.header("user-agent"));

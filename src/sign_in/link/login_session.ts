@@ -177,16 +177,16 @@ function useFactor(signIn: SignIn, { proof, newCodes }: New) {
 }
 
 /** Returns the write that signs in. */
-export function signingIn(signIn: SignIn, made: New) {
+export function signingIn(signIn: SignIn, session: New) {
 	const { db, link, user } = signIn;
-	const { key, proof, removed } = made;
+	const { key, proof, removed } = session;
 	const { id } = key.row;
 	const removedIds = removed.map((each) => each.id);
 	const replaced = otherReplaced(signIn, removed);
 	return {
 		checks: [
 			assertExists(db, signIns, and(eq(signIns.id, link.id), isOpen())),
-			assertThat(db, stillAllowed(signIn, made), "is_current"),
+			assertThat(db, stillAllowed(signIn, session), "is_current"),
 		],
 		changes: [
 			db.update(signIns).set({ key_id: id }).where(eq(signIns.id, link.id)),
@@ -195,7 +195,7 @@ export function signingIn(signIn: SignIn, made: New) {
 				.update(signIns)
 				.set({ expires_at: now() })
 				.where(and(eq(signIns.user_id, user.id), isOpen())),
-			...useFactor(signIn, made),
+			...useFactor(signIn, session),
 			endKeys(
 				db,
 				and(eq(personalApiKeys.user_id, user.id), inList(personalApiKeys.id, removedIds)),
@@ -207,7 +207,7 @@ export function signingIn(signIn: SignIn, made: New) {
 				.set({ is_email_verified: true, ...(proof && { is_2fa_enabled: true }) })
 				.where(eq(users.id, user.id)),
 		],
-		entries: entriesOf(signIn, made, id),
+		entries: entriesOf(signIn, session, id),
 		answers: {
 			users: db.select(userColumns).from(users).where(eq(users.id, user.id)),
 			keys: db

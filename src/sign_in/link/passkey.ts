@@ -12,12 +12,8 @@ import type { Assertion } from "../../isolates/webauthn/worker.ts";
 import { countFailure } from "../../keys/addresses.ts";
 import { digest, newToken } from "../../keys/keys.ts";
 import { iso, MINUTE_MS } from "../../lib/time.ts";
-import {
-	CHALLENGE_MS,
-	isOpenChallenge,
-	newChallenge,
-	referenceOf,
-} from "../webauthn/challenges.ts";
+import { isOpenChallenge, newChallenge, referenceOf, requestOf } from "../webauthn/challenges.ts";
+import type { PasskeyRequest } from "../webauthn/shape.ts";
 import {
 	handleOf,
 	invalidPasskey,
@@ -26,7 +22,6 @@ import {
 	siteOf,
 	verifyUse,
 } from "../webauthn/verify.ts";
-import { type PasskeyRequest, requestOf } from "../webauthn/webauthn.ts";
 import { findSignIn } from "./find.ts";
 import type { SignInToken } from "./shape.ts";
 
@@ -36,7 +31,7 @@ import type { SignInToken } from "./shape.ts";
 const TOKEN_MS = MINUTE_MS;
 
 /**
- * Returns what a browser needs to use a passkey.
+ * Returns the options with which a browser uses a passkey.
  * @param token of a link: the passkey is its second factor. Without one, it is the whole sign-in
  * @throws the errors of `findSignIn`
  */
@@ -51,7 +46,7 @@ export async function options(
 		? newChallenge(db, "passkey_proof", factor.user_id)
 		: newChallenge(db, "passkey_sign_in", null));
 	await db.batch([insertion]);
-	return requestOf(site, challenge, CHALLENGE_MS, factor?.passkeys);
+	return requestOf(site, challenge, factor?.passkeys);
 }
 
 /**
@@ -60,16 +55,16 @@ export async function options(
  * @throws 400 if anything is wrong with it, also if its user can't sign in; 429 after too many
  * wrong ones
  */
-export const enter = (
+export const verifyPasskey = (
 	c: Context<App>,
 	assertion: Assertion,
 ): Promise<z.infer<typeof SignInToken>> =>
-	retry(() => tryToEnter(c, assertion)).catch(async (error: unknown) => {
+	retry(() => tryToVerify(c, assertion)).catch(async (error: unknown) => {
 		const isWrong = error instanceof ApiError && error.body.code === "invalid_passkey";
 		throw isWrong ? await countFailure(c, error) : error;
 	});
 
-async function tryToEnter(c: Context<App>, assertion: Assertion) {
+async function tryToVerify(c: Context<App>, assertion: Assertion) {
 	const { db } = connect(c, "first-primary");
 	const { credential_id, hash } = await referenceOf(assertion);
 	const isOpen = isOpenChallenge("passkey_sign_in", hash);

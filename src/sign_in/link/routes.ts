@@ -7,7 +7,7 @@ import { body, query } from "../../http/valid.ts";
 import { authenticateKey } from "../../keys/authenticate.ts";
 import { limitNetwork } from "../../keys/network_limits.ts";
 import { TwoFactorSetup, WRONG_CODE } from "../totp/shape.ts";
-import { PasskeyRequest } from "../webauthn/webauthn.ts";
+import { PasskeyRequest } from "../webauthn/shape.ts";
 import { sameOrigin, useKey } from "./key_cookie.ts";
 import * as shape from "./shape.ts";
 
@@ -132,8 +132,8 @@ export default router({
 		}),
 		body(shape.passkey, nothing),
 		async (c) => {
-			const { enter } = await import("./passkey.ts");
-			return c.json(await enter(c, c.req.valid("json").passkey));
+			const { verifyPasskey } = await import("./passkey.ts");
+			return c.json(await verifyPasskey(c, c.req.valid("json").passkey));
 		},
 	)
 	.post(

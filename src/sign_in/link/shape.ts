@@ -2,7 +2,7 @@ import * as z from "zod";
 import { email, rawText } from "../../http/fields.ts";
 import { User } from "../../people/users/shape.ts";
 import { OptionalProof } from "../totp/shape.ts";
-import { PasskeyAssertion } from "../webauthn/webauthn.ts";
+import { PasskeyAssertion } from "../webauthn/shape.ts";
 
 export const methods = z.object({
 	email: email()

@@ -6,7 +6,7 @@ import { SignInError } from "../provider/problems.ts";
 import type { Verified } from "../provider/shape.ts";
 import type { Connection } from "./connections.ts";
 
-/* What an OpenID provider says about somebody (OpenID Connect Core, 5.1). */
+/* The claims of an OpenID provider about somebody (OpenID Connect Core, 5.1). */
 
 /** Names of methods of a second factor in `amr` (RFC 8176). */
 const SECOND_FACTORS = ["mfa", "otp", "hwk", "sc"];
@@ -30,23 +30,23 @@ const Claims = z.object({
 	amr: z.array(z.string()).catch([]),
 });
 
-type Said = Record<string, unknown>;
+type AllClaims = Record<string, unknown>;
 
 /** Whether the claims have an address. Some providers send null or an empty text. */
-export const hasEmail = ({ email }: Said) => validEmail().safeParse(email).success;
+export const hasEmail = ({ email }: AllClaims) => validEmail().safeParse(email).success;
 
 /**
  * Returns the claims of an ID token without an address, and of userinfo. Both can say whether the
  * address is verified: it is only if neither denies it.
  */
-export function merge(ofToken: Said, userInfo: Said): Said {
+export function merge(ofToken: AllClaims, userInfo: AllClaims): AllClaims {
 	const denial = [ofToken.email_verified, userInfo.email_verified].find(
 		(claim) => emailVerified.parse(claim) === false,
 	);
-	const filled = Object.entries(ofToken).filter(([, value]) => value !== null && value !== "");
+	const present = Object.entries(ofToken).filter(([, value]) => value !== null && value !== "");
 	return {
 		...userInfo,
-		...Object.fromEntries(filled),
+		...Object.fromEntries(present),
 		...("email" in userInfo && { email: userInfo.email }),
 		...(denial !== undefined && { email_verified: denial }),
 	};
@@ -56,7 +56,7 @@ export function merge(ofToken: Said, userInfo: Said): Said {
  * Returns who the claims of a provider, which were verified, are about.
  * @throws SignInError if they don't say it
  */
-export function toVerified({ connection, domain_id }: Connection, all: Said): Verified {
+export function toVerified({ connection, domain_id }: Connection, all: AllClaims): Verified {
 	const parsed = Claims.safeParse(all);
 	if (!parsed.success)
 		throw new SignInError("invalid_response", "The subject is missing or too long.");

@@ -19,8 +19,10 @@ const Addresses = z.array(
 export async function profileOf(
 	{ GITHUB_API_URL }: Env,
 	{ connection, domain_id }: Connection,
-	access_token: string,
-	options: oauth.ProtectedResourceRequestOptions,
+	{
+		access_token,
+		options,
+	}: { access_token: string; options: oauth.ProtectedResourceRequestOptions },
 ): Promise<Verified> {
 	const headers = new Headers({ accept: "application/vnd.github+json" });
 	async function get<T>(path: string, shape: z.ZodType<T>) {

@@ -95,7 +95,7 @@ function timeOf(seconds = 0) {
 	return Number.isNaN(time.getTime()) ? String(seconds) : time.toISOString();
 }
 
-/** Returns what is wrong for the admin, with the value that was found. */
+/** Returns the error for the admin, with the wrong value. */
 function detailOf({ message, cause }: Error) {
 	const mismatch = Mismatch.safeParse(cause).data;
 	if (mismatch) {
@@ -155,7 +155,7 @@ export async function authorizationUrl(
 /** The URL that a provider redirected to, and the state of the sign-in. */
 type Callback = { url: URL; redirect_uri: string; state: string; pending: Pending };
 
-/** Exchanges the code of a callback. Returns the response, and what the library needs to read it. */
+/** Exchanges the code of a callback. Returns the response, and the parameters to read it with. */
 async function redeem(
 	options: Options,
 	connection: Connection,
@@ -193,7 +193,7 @@ async function readProfile(env: Env, connection: Connection, callback: Callback)
 	const { server, client, response } = await redeem(options, connection, callback);
 	const { access_token } = await oauth.processAuthorizationCodeResponse(server, client, response);
 	const { profileOf } = await import("./github.ts");
-	return profileOf(env, connection, access_token, options);
+	return profileOf(env, connection, { access_token, options });
 }
 
 /**
@@ -216,15 +216,14 @@ async function readClaims(options: Options, connection: Connection, callback: Ca
 		tokens,
 	) ?? { sub: "" };
 	if (hasEmail(ofToken) || !server.userinfo_endpoint) return ofToken;
-	const info = await userInfo(server, client, { ...tokens, sub: ofToken.sub }, options);
+	const info = await userInfo(server, client, { ...tokens, sub: ofToken.sub, options });
 	return merge(ofToken, info);
 }
 
 async function userInfo(
 	server: oauth.AuthorizationServer,
 	client: oauth.Client,
-	{ access_token, sub }: { access_token: string; sub: string },
-	options: Options,
+	{ access_token, sub, options }: { access_token: string; sub: string; options: Options },
 ) {
 	const response = await oauth.userInfoRequest(server, client, access_token, options);
 	return oauth.processUserInfoResponse(server, client, sub, response);

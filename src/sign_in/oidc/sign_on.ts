@@ -39,33 +39,33 @@ const callbackOf = (c: Context<App>, { connection }: Connection) =>
 export const goToProvider = (c: Context<App>, lookup: Lookup) =>
 	start(c, {
 		...lookup,
-		async begin(found, started) {
+		async requestUrl(settings, started) {
 			const pending = { nonce: newToken(), verifier: newToken() };
 			const state = newToken();
-			const url = await authorizationUrl(through(c.env, found), found, {
-				redirect_uri: callbackOf(c, found),
+			const url = await authorizationUrl(through(c.env, settings), settings, {
+				redirect_uri: callbackOf(c, settings),
 				state,
 				email: email().safeParse(c.req.query("email")).data,
 				pending,
 			});
-			await startState(c, "oidc", { started, pending }, state);
+			await startState(c, { kind: "oidc", token: state, data: { started, pending } });
 			return url;
 		},
 	});
 
-/** Ends what `goToProvider` began, when the provider sends the browser back. */
+/** Ends the sign-in of `goToProvider`, when the provider sends the browser back. */
 export async function callback(c: Context<App>, { connection, find }: Lookup) {
 	const state = c.req.query("state") ?? "";
-	const data = await takeState(c, "oidc", state);
+	const data = await takeState(c, { kind: "oidc", token: state });
 	if (!data) return fail(c, expired());
 	const { started, pending } = Stored.parse(data);
 	const url = new URL(c.req.url);
 	const run = async () => {
 		// The state of one connection must not be used with the response of another.
 		if (connection !== started.connection) throw expired();
-		const found = await find();
-		const redirect_uri = callbackOf(c, found);
-		const who = await verify(c.env, found, { url, redirect_uri, state, pending });
+		const settings = await find();
+		const redirect_uri = callbackOf(c, settings);
+		const who = await verify(c.env, settings, { url, redirect_uri, state, pending });
 		return signInWith(c, who, started);
 	};
 	return run().catch((error) => fail(c, error, started));

@@ -98,7 +98,7 @@ export const remove = (tenant: Tenant, { uuid, id }: { uuid: string; id: string 
 		const { db } = tenant;
 		const find = ({ passkeys }: Factor) =>
 			orNotFound(passkeys.find((each) => each.id === id.toLowerCase()));
-		const { row, proof, others, areAll } = await readAndProve(tenant, uuid, given, { check: find });
+		const { row, proof, others, areAll } = await readAndProve(tenant, { uuid, given, check: find });
 		if (!proof) throw proofRequired();
 		const passkey = find(row);
 		const hasApp = row.enabled_at !== null;

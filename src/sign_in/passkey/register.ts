@@ -37,17 +37,17 @@ import {
 	challengeIn,
 	isOpenChallenge,
 	newChallenge,
+	requestOf,
 	takeChallenge,
 } from "../webauthn/challenges.ts";
-import { expectedOf, handleOf, siteOf } from "../webauthn/verify.ts";
 import {
 	ALGORITHMS,
 	descriptorsOf,
 	knownTransports,
 	type PasskeyCreation,
 	type PasskeyRequest,
-	requestOf,
-} from "../webauthn/webauthn.ts";
+} from "../webauthn/shape.ts";
+import { expectedOf, handleOf, siteOf } from "../webauthn/verify.ts";
 import { entry, isTheirs, select } from "./queries.ts";
 import type { create, NewPasskey } from "./shape.ts";
 
@@ -71,7 +71,7 @@ async function assertMayRegister(tenant: Tenant, row: Row) {
 		throw invalid(null, `A user can have at most ${MAX_PASSKEYS} passkeys.`);
 }
 
-/** Returns what a browser needs to create a passkey. */
+/** Returns the options for a new passkey. */
 export async function begin(
 	tenant: Tenant,
 	uuid: string,
@@ -97,7 +97,7 @@ export async function begin(
 	};
 }
 
-/** Returns what a browser needs to prove the second factor with one of the caller's passkeys. */
+/** Returns the options to prove the second factor with one of the caller's passkeys. */
 export async function challenge(
 	tenant: Tenant,
 	uuid: string,
@@ -107,7 +107,7 @@ export async function challenge(
 	const site = siteOf(tenant.env, tenant.url);
 	const { challenge, insertion } = await newChallenge(tenant.db, "passkey_proof", row.user_id);
 	await tenant.write({ changes: [insertion] });
-	return requestOf(site, challenge, CHALLENGE_MS, row.passkeys);
+	return requestOf(site, challenge, row.passkeys);
 }
 
 type Body = z.infer<typeof create>;
@@ -136,8 +136,7 @@ async function verify({ env, url, key }: Tenant, { name, credential }: Body) {
 function assertMayInsert(
 	{ db }: Tenant,
 	{ user_id, passkeys: known, enabled_at }: Row,
-	proof: Proof | undefined,
-	areAll: SQL,
+	{ proof, areAll }: { proof: Proof | undefined; areAll: SQL },
 ) {
 	if (proof)
 		return assertExists(
@@ -169,7 +168,9 @@ export const insert = (
 		const { db } = tenant;
 		const hash = await digest(challengeIn(body.credential.response.clientDataJSON));
 		const isOpen = isOpenChallenge("passkey_registration", hash, tenant.key.user_id);
-		const { row, proof, others, areAll } = await readAndProve(tenant, uuid, body, {
+		const { row, proof, others, areAll } = await readAndProve(tenant, {
+			uuid,
+			given: body,
 			challenge: isOpen,
 		});
 		await assertMayRegister(tenant, row);
@@ -180,7 +181,10 @@ export const insert = (
 		const recovery_codes = isFirst ? newRecoveryCodes() : null;
 		const ended = isFirst ? others : [];
 		const after = await tenant.write({
-			checks: [assertExists(db, signInStates, isOpen), assertMayInsert(tenant, row, proof, areAll)],
+			checks: [
+				assertExists(db, signInStates, isOpen),
+				assertMayInsert(tenant, row, { proof, areAll }),
+			],
 			changes: [
 				takeChallenge(db, hash),
 				...(proof ? useProof(db, proof) : []),

@@ -13,7 +13,7 @@ import {
 	WRONG_CODE,
 	WRONG_PASSKEY,
 } from "../totp/shape.ts";
-import { PasskeyCreation, PasskeyRequest } from "../webauthn/webauthn.ts";
+import { PasskeyCreation, PasskeyRequest } from "../webauthn/shape.ts";
 import * as passkeys from "./queries.ts";
 import * as registration from "./register.ts";
 import { create, NewPasskey, Passkey, update } from "./shape.ts";

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { name, timestamp } from "../../http/fields.ts";
 import { OptionalProof } from "../totp/shape.ts";
-import { PasskeyRegistration } from "../webauthn/webauthn.ts";
+import { PasskeyRegistration } from "../webauthn/shape.ts";
 
 const NAME = "A name to recognize it by, of at most 100 characters.";
 

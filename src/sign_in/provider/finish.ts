@@ -4,9 +4,9 @@ import { connect } from "../../db/bookmark.ts";
 import type { App } from "../../env.ts";
 import { addressOf } from "../../keys/addresses.ts";
 import { isTooOften } from "../../keys/network_limits.ts";
-import { enter } from "./enter.ts";
 import { expired, SignInError } from "./problems.ts";
 import { Finished, type Started, type Verified } from "./shape.ts";
+import { signIn } from "./sign_in.ts";
 import { redirectTo, takeState, vouch } from "./state.ts";
 import { endTest } from "./trial.ts";
 
@@ -17,14 +17,14 @@ import { endTest } from "./trial.ts";
  */
 export async function signInWith(c: Context<App>, who: Verified, started: Started) {
 	if (started.test) return endTest(c, started, { who });
-	const token = await enter(c, who);
+	const token = await signIn(c, who);
 	if (started.is_own) vouch(c, token);
 	return redirectTo(c, `/console/sign_in#token=${token}`);
 }
 
-/** Ends the sign-in that `storeFinish` kept. */
+/** Ends the sign-in that `storeFinish` stored. */
 export async function finish(c: Context<App>, token: string) {
-	const data = await takeState(c, "finish", token);
+	const data = await takeState(c, { kind: "finish", token });
 	if (!data) return fail(c, expired());
 	const { who, started } = Finished.parse(data);
 	return signInWith(c, who, started).catch((error) => fail(c, error, started));
@@ -46,7 +46,7 @@ export async function fail(c: Context<App>, error: unknown, started?: Started) {
 const mayLog = async (c: Context<App>, { connection }: Started) =>
 	!(await isTooOften(c, connection, 10));
 
-/** Writes what the admin needs to know, which is all that a sign-in that fails writes. */
+/** Writes the entry for the admin, which is all that a sign-in that fails writes. */
 async function log(c: Context<App>, error: SignInError, started: Started) {
 	const { connection, domain_id, organization_id } = started;
 	const { db } = connect(c, "first-primary");

@@ -7,41 +7,44 @@ import type { Started } from "./shape.ts";
 import { redirectTo } from "./state.ts";
 import { testOf } from "./trial.ts";
 
-type Known = Pick<Started, "domain_id" | "organization_id">;
+type Owned = Pick<Started, "domain_id" | "organization_id">;
 
-type Start<T extends Known> = {
+type Start<T extends Owned> = {
 	/** Its name, as in `identities`. */
 	connection: string;
 	/** Throws SignInError if the connection isn't set up. */
 	find: () => Promise<T>;
-	/** Stores what the sign-in remembers, and returns the URL at the provider. */
-	begin: (found: T, started: Started) => Promise<string>;
+	/** Stores the state of the sign-in, and returns the URL at the provider. */
+	requestUrl: (connection: T, started: Started) => Promise<string>;
 };
 
 /** Starts a sign-in, or the test of a connection (`?test=`): leads to the provider. */
-export const start = <T extends Known>(c: Context<App>, how: Start<T>) =>
-	lead(c, how).catch((error: unknown) => fail(c, error));
+export const start = <T extends Owned>(c: Context<App>, options: Start<T>) =>
+	redirectToProvider(c, options).catch((error: unknown) => fail(c, error));
 
-async function lead<T extends Known>(c: Context<App>, { connection, find, begin }: Start<T>) {
+/** Throws SignInError if the caller's network has sent too many requests. */
+export async function checkRate(c: Context<App>, requests: "sign-ins" | "responses") {
+	if (await isTooOften(c, requests, 60))
+		throw new SignInError("too_many_attempts", `Too many ${requests} from this network.`);
+}
+
+async function redirectToProvider<T extends Owned>(
+	c: Context<App>,
+	{ connection, find, requestUrl }: Start<T>,
+) {
 	await checkRate(c, "sign-ins");
 	const test = await testOf(c, connection);
 	const is_own = c.req.header("sec-fetch-site") === "same-origin";
-	const unknown = { connection, domain_id: null, organization_id: null, is_own, test };
+	const attempt = { connection, domain_id: null, organization_id: null, is_own, test };
 	return find().then(
-		(found) => {
-			const { domain_id, organization_id } = found;
-			const started = { ...unknown, domain_id, organization_id };
-			return begin(found, started).then(
+		(settings) => {
+			const { domain_id, organization_id } = settings;
+			const started = { ...attempt, domain_id, organization_id };
+			return requestUrl(settings, started).then(
 				(url) => redirectTo(c, url),
 				(error: unknown) => fail(c, error, started),
 			);
 		},
-		(error: unknown) => fail(c, error, unknown),
+		(error: unknown) => fail(c, error, attempt),
 	);
-}
-
-/** Throws SignInError if the caller's network has asked too often. */
-export async function checkRate(c: Context<App>, what: "sign-ins" | "responses") {
-	if (await isTooOften(c, what, 60))
-		throw new SignInError("too_many_attempts", `Too many ${what} from this network.`);
 }

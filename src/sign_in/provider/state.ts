@@ -32,36 +32,28 @@ function cookieOf(c: Context<App>, token: string) {
 	return { prefix, name: prefix + token.slice(0, NAME_CHARACTERS), options };
 }
 
-/** Stores `data` for the holder of a token. */
-export async function storeState(
-	c: Context<App>,
-	kind: StateKind,
-	token: string,
-	data: Record<string, unknown>,
-) {
+type State = { kind: StateKind; token: string; data: Record<string, unknown> };
+
+/** Stores `data` for the holder of the token. */
+export async function storeState(c: Context<App>, { kind, token, data }: State) {
 	const { db } = connect(c, "first-primary");
 	const row = { hash: await digest(token), kind, data, expires_at: iso(Date.now() + STATE_MS) };
 	await db.batch([db.insert(signInStates).values(row)]);
 }
 
-/** Gives the browser a token. */
+/** Sets the cookie with a token. */
 function setStateCookie(c: Context<App>, token: string) {
 	const { prefix, name, options } = cookieOf(c, token);
 	// Browsers send cookies in the order in which they got them (RFC 6265, 5.4).
-	const started = Object.keys(getCookie(c)).filter((each) => each.startsWith(prefix));
-	for (const oldest of started.slice(0, 1 - MAX_STARTED)) deleteCookie(c, oldest, options);
+	const names = Object.keys(getCookie(c)).filter((each) => each.startsWith(prefix));
+	for (const oldest of names.slice(0, 1 - MAX_STARTED)) deleteCookie(c, oldest, options);
 	setCookie(c, name, token, { ...options, maxAge: STATE_MS / 1000 });
 }
 
 /** Stores `data` for this browser, which gets the token. It works for ten minutes. */
-export async function startState(
-	c: Context<App>,
-	kind: StateKind,
-	data: Record<string, unknown>,
-	token: string,
-) {
-	await storeState(c, kind, token, data);
-	setStateCookie(c, token);
+export async function startState(c: Context<App>, state: State) {
+	await storeState(c, state);
+	setStateCookie(c, state.token);
 }
 
 /** SQL condition: the state of a token. */
@@ -72,31 +64,34 @@ const isState = (hash: string, kind: StateKind) =>
 const isOf = ({ connection }: Started) =>
 	eq(sql`${signInStates.data} ->> '$.started.connection'`, connection);
 
-/** A response of a provider that can be used once, and its end in milliseconds. */
-export type Once = { id: string; expires: number };
+type ProviderResponse = {
+	/** The token of `startState`. If it is null, the provider started the sign-in. */
+	token: string | null;
+	/** The id of the response, which can be used once, and its end in milliseconds. */
+	id: string;
+	expires: number;
+};
 
 /**
  * Stores who the response of a SAML provider is about, for `/sso/finish`, which checks the cookie:
  * requests that other sites post have none. One round trip.
- * @param token of `begin`. If it is null, the provider started the sign-in, and this browser gets
- * the token
- * @returns the token; undefined if the sign-in is unknown or too old, or the response was used before
+ * @returns the token, which this browser gets if the response has none; undefined if the sign-in is
+ * unknown or too old, or the response was used before
  */
 export async function storeFinish(
 	c: Context<App>,
-	token: string | null,
+	{ token, id, expires }: ProviderResponse,
 	{ who, started }: Finished,
-	once: Once,
 ) {
 	const { db } = connect(c, "first-primary");
 	const next = token ?? newToken();
 	const hash = await digest(next);
-	const used = await digest(once.id);
+	const used = await digest(id);
 	const isNew = sql`not exists (select 1 from ${signInStates} where ${signInStates.hash} = ${used})`;
 	const expires_at = iso(Date.now() + STATE_MS);
 	const finish = { kind: "finish", expires_at } as const;
-	const { stored } = await runBatch(db, {
-		stored: token
+	const { staged } = await runBatch(db, {
+		staged: token
 			? db
 					.update(signInStates)
 					.set({
@@ -112,24 +107,22 @@ export async function storeFinish(
 				),
 		used: db
 			.insert(signInStates)
-			.values({ hash: used, kind: "response", data: {}, expires_at: iso(once.expires) })
+			.values({ hash: used, kind: "response", data: {}, expires_at: iso(expires) })
 			.onConflictDoNothing(),
 	});
-	if (stored.length === 0) return undefined;
+	if (staged.length === 0) return undefined;
 	if (token === null) setStateCookie(c, next);
 	return next;
 }
 
 /**
- * Returns what was stored for the token, and deletes it.
+ * Returns the data that was stored for the token, and deletes it.
  * @param fromAnySite whether the request needs no cookie: those that other sites post have none
  * @returns undefined if the token is unknown, used, expired, or of another browser
  */
 export async function takeState(
 	c: Context<App>,
-	kind: StateKind,
-	token: string,
-	{ fromAnySite = false } = {},
+	{ kind, token, fromAnySite = false }: Omit<State, "data"> & { fromAnySite?: boolean },
 ): Promise<Record<string, unknown> | undefined> {
 	if (!fromAnySite) {
 		const { name, options } = cookieOf(c, token);
@@ -137,13 +130,13 @@ export async function takeState(
 		deleteCookie(c, name, options);
 	}
 	const { db } = connect(c, "first-primary");
-	const [[state]] = await db.batch([
+	const [[row]] = await db.batch([
 		db
 			.delete(signInStates)
 			.where(isState(await digest(token), kind))
 			.returning({ data: signInStates.data }),
 	]);
-	return state?.data;
+	return row?.data;
 }
 
 /** How long the console's page can take to load. */

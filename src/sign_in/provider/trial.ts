@@ -24,7 +24,7 @@ const Planned = z.object({
 export async function testOf(c: Context<App>, connection: string): Promise<Started["test"]> {
 	const token = c.req.query("test");
 	if (token === undefined) return undefined;
-	const planned = Planned.safeParse(await takeState(c, "test", token, { fromAnySite: true }));
+	const planned = Planned.safeParse(await takeState(c, { kind: "test", token, fromAnySite: true }));
 	if (!planned.success || planned.data.connection !== connection) throw expired();
 	const { user_id, domain_id, organization } = planned.data;
 	return { user_id, domain_id, organization };
@@ -37,6 +37,6 @@ type Result =
 /** Ends a test: leads back to the console, which gets the result from the API. */
 export async function endTest(c: Context<App>, { connection, test }: Started, result: Result) {
 	const token = newToken();
-	await storeState(c, "tested", token, { ...test, connection, ...result });
+	await storeState(c, { kind: "tested", token, data: { ...test, connection, ...result } });
 	return redirectTo(c, `/console/${test?.organization}/domains/${test?.domain_id}#tested=${token}`);
 }

@@ -8,8 +8,7 @@ import { expired, SignInError } from "../provider/problems.ts";
 import { Started } from "../provider/shape.ts";
 import { checkRate } from "../provider/start.ts";
 import { redirectTo, storeFinish, takeState } from "../provider/state.ts";
-import { inIsolate } from "./client.ts";
-import { type Connection, findConnection } from "./connection.ts";
+import { type Connection, findConnection, inIsolate } from "./connection.ts";
 import { tokenOf } from "./start.ts";
 
 /**
@@ -24,7 +23,7 @@ async function check(c: Context<App>, domain_id: string) {
 	const connection = await findConnection(c, domain_id);
 	const form = new URLSearchParams(new TextDecoder().decode(await bytesOf(c)));
 	return verify(c, connection, form.get("SAMLResponse") ?? "").catch((error: unknown) =>
-		reject(c, error, connection, form.get("RelayState")),
+		reject(c, error, { connection, token: form.get("RelayState") }),
 	);
 }
 
@@ -35,8 +34,8 @@ async function verify(
 ) {
 	const verdict = await inIsolate(c.env, (saml) => saml.verify(parties, response));
 	if (verdict.rejected) throw new SignInError(verdict.rejected.code, verdict.rejected.message);
-	const { id, expires, in_response_to, ...said } = verdict;
-	const { data: email } = Email().safeParse(said.email);
+	const { id, expires, in_response_to, ...person } = verdict;
+	const { data: email } = Email().safeParse(person.email);
 	if (in_response_to === null && !isIdpInitiated)
 		throw new SignInError(
 			"not_started_here",
@@ -45,21 +44,20 @@ async function verify(
 		);
 	if (email === undefined)
 		throw new SignInError("email_missing", "The assertion has no valid email address.", {
-			claims: said.claims,
+			claims: person.claims,
 		});
 	const { connection, domain_id } = started;
-	const who = { connection, domain_id, is_email_verified: true, ...said, email };
+	const who = { connection, domain_id, is_email_verified: true, ...person, email };
 	const token = await storeFinish(
 		c,
-		in_response_to && tokenOf(in_response_to),
+		{ token: in_response_to && tokenOf(in_response_to), id: `${connection} ${id}`, expires },
 		{ who, started },
-		{ id: `${connection} ${id}`, expires },
 	);
 	if (!token) throw expired();
 	return redirectTo(c, `/sso/finish?token=${token}`);
 }
 
-const Begun = z.object({ started: Started });
+const Stored = z.object({ started: Started });
 
 /**
  * Ends a sign-in whose response is rejected. What the response says can't be trusted, so only the
@@ -68,10 +66,9 @@ const Begun = z.object({ started: Started });
 async function reject(
 	c: Context<App>,
 	error: unknown,
-	{ started }: Connection,
-	token: string | null,
+	{ connection: { started }, token }: { connection: Connection; token: string | null },
 ) {
-	const data = token ? await takeState(c, "saml", token, { fromAnySite: true }) : undefined;
-	const begun = Begun.safeParse(data).data?.started;
-	return fail(c, error, begun?.connection === started.connection ? begun : started);
+	const data = token ? await takeState(c, { kind: "saml", token, fromAnySite: true }) : undefined;
+	const stored = Stored.safeParse(data).data?.started;
+	return fail(c, error, stored?.connection === started.connection ? stored : started);
 }

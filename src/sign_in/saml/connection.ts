@@ -5,16 +5,42 @@ import { connect } from "../../db/bookmark.ts";
 import { domains } from "../../db/schema/organizations.ts";
 import type { App } from "../../env.ts";
 import { notFound } from "../../http/errors.ts";
+import { type Saml, saml } from "../../isolates/saml/client.ts";
 import type { Parties } from "../../isolates/saml/worker.ts";
+import { logError } from "../../lib/log.ts";
 import { connectionOf, pathOf } from "../../organizations/domains/connections.ts";
 import { linkTo } from "../../outbound/mail.ts";
 import { SignInError } from "../provider/problems.ts";
-import { inIsolate } from "./client.ts";
 
 /** Returns the service's side of a domain's connection. It doesn't depend on the request's host. */
-export function hostOf({ APP_URL }: Env, domain_id: string) {
+function hostOf({ APP_URL }: Env, domain_id: string) {
 	const base = linkTo(APP_URL, pathOf(connectionOf(domain_id.toLowerCase(), "saml")));
 	return { entity_id: `${base}/metadata`, acs_url: `${base}/acs` };
+}
+
+/**
+ * Calls the isolate that speaks SAML.
+ * @throws SignInError if it fails; the reason is logged
+ */
+export async function inIsolate<T>(env: Env, call: (saml: Saml) => Promise<T>) {
+	try {
+		return await saml(env, call);
+	} catch (error) {
+		logError("saml", error);
+		throw new SignInError("unavailable", "The isolate that speaks SAML failed.");
+	}
+}
+
+/**
+ * Returns the metadata of the service for a domain's provider. It depends only on the id, so that
+ * the provider can be set up before the domain.
+ */
+export async function metadata(c: Context<App>, domain_id: string) {
+	if (!validate(domain_id) || !c.env.APP_URL) throw notFound();
+	const provider = { saml_entity_id: "", saml_acs_url: "", saml_x509_cert: "" };
+	const parties = { ...hostOf(c.env, domain_id), ...provider };
+	const xml = await inIsolate(c.env, (saml) => saml.metadata(parties, `_${domain_id}`));
+	return c.body(xml, 200, { "Content-Type": "text/xml" });
 }
 
 const columns = {
@@ -52,15 +78,3 @@ export async function findConnection(c: Context<App>, domain_id: string) {
 }
 
 export type Connection = Awaited<ReturnType<typeof findConnection>>;
-
-/**
- * Returns what a domain's provider needs to know of the service. It depends only on the id, so that
- * the provider can be set up before the domain.
- */
-export async function metadata(c: Context<App>, domain_id: string) {
-	if (!validate(domain_id) || !c.env.APP_URL) throw notFound();
-	const unknown = { saml_entity_id: "", saml_acs_url: "", saml_x509_cert: "" };
-	const parties = { ...hostOf(c.env, domain_id), ...unknown };
-	const xml = await inIsolate(c.env, (saml) => saml.metadata(parties, `_${domain_id}`));
-	return c.body(xml, 200, { "Content-Type": "text/xml" });
-}

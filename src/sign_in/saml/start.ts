@@ -5,8 +5,7 @@ import { connectionOf } from "../../organizations/domains/connections.ts";
 import { SignInError } from "../provider/problems.ts";
 import { start } from "../provider/start.ts";
 import { startState } from "../provider/state.ts";
-import { inIsolate } from "./client.ts";
-import { findConnection } from "./connection.ts";
+import { findConnection, inIsolate } from "./connection.ts";
 
 /** The id of the request of a sign-in. An XML id can't start with a digit. */
 const requestId = (token: string) => `_${token}`;
@@ -25,10 +24,10 @@ export const request = (c: Context<App>, domain_id: string) =>
 				throw new SignInError("not_configured", "saml_acs_url isn't an HTTPS URL.");
 			return { ...started, parties };
 		},
-		async begin({ parties }, started) {
+		async requestUrl({ parties }, started) {
 			const token = newToken();
 			const url = await inIsolate(c.env, (saml) => saml.request(parties, requestId(token), token));
-			await startState(c, "saml", { started }, token);
+			await startState(c, { kind: "saml", token, data: { started } });
 			return url;
 		},
 	});

@@ -79,7 +79,9 @@ export const otherSessions = ({ key }: Tenant) => ({ user_id: key.user_id, kept:
 
 type Ended = Awaited<ReturnType<typeof sessions.select>>;
 
-type Options = {
+type Request = {
+	uuid: string;
+	given: Given;
 	/** Throws if the request isn't allowed. */
 	check?: (row: Row) => void;
 	/** Whether it is the first code of an authenticator app. */
@@ -94,9 +96,7 @@ type Options = {
  */
 export async function readAndProve(
 	tenant: Tenant,
-	uuid: string,
-	given: Given,
-	{ check, isSettingUp = false, challenge }: Options = {},
+	{ uuid, given, check, isSettingUp = false, challenge }: Request,
 ) {
 	const { db, env, key, url } = tenant;
 	const passkey = given.passkey && (await referenceOf(given.passkey));

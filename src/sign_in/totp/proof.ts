@@ -117,7 +117,7 @@ export async function prove(env: Env, attempt: Attempt): Promise<Proof> {
 	const { user_id, attempts_since, signed } = factor;
 	if (!isCounted) throw throttledUntil(Date.parse(attempts_since ?? now()) + HOUR_MS);
 	const { passkey: assertion, code = "" } = given;
-	if (!assertion) return proveCode(env, factor, code, isSettingUp);
+	if (!assertion) return proveCode(env, factor, { code, isSettingUp });
 	if (isSettingUp) throw invalidCode();
 	const use = { assertion, signed, isUserVerified: false };
 	return { user_id, kind: "passkey", ...(await verifyUse(env, url, use)) };
@@ -126,8 +126,7 @@ export async function prove(env: Env, attempt: Attempt): Promise<Proof> {
 async function proveCode(
 	env: Env,
 	{ user_id, secret, enabled_at, last_step, digests }: Factor,
-	code: string,
-	isSettingUp: boolean,
+	{ code, isSettingUp }: { code: string; isSettingUp: boolean },
 ): Promise<Proof> {
 	const digits = code.replace(/[\s-]/g, "");
 	if (/^\d{6}$/.test(digits)) {

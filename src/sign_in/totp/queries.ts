@@ -61,8 +61,7 @@ export const find = async (tenant: Tenant, uuid: string) => toTwoFactor(await re
 const entry = <A extends ActivityOf<"TwoFactor">>(
 	{ key }: Tenant,
 	{ uuid, email }: Row,
-	activity: A,
-	proof?: Proof,
+	{ activity, proof }: { activity: A; proof?: Proof | undefined },
 ) => ({
 	activity,
 	scope: "TwoFactor" as const,
@@ -86,7 +85,9 @@ const assertDisabled = ({ enabled_at }: Row) => {
 export const begin = (tenant: Tenant, uuid: string, given: Given) =>
 	retry(async () => {
 		const { db, env } = tenant;
-		const { row, proof } = await readAndProve(tenant, uuid, given, {
+		const { row, proof } = await readAndProve(tenant, {
+			uuid,
+			given,
 			check: (row) => {
 				assertDisabled(row);
 				assertProved(row);
@@ -102,19 +103,14 @@ export const begin = (tenant: Tenant, uuid: string, given: Given) =>
 					: assertThat(db, sql`not ${isEnabled(row.user_id)}`, "is_current"),
 			],
 			changes: [...(proof ? useProof(db, proof) : []), storeSecret(db, row.user_id, sealed)],
-			entries: [entry(tenant, row, "begun", proof)],
+			entries: [entry(tenant, row, { activity: "begun", proof })],
 		});
 		return { secret, otpauth_url: await otpauthUrl(secret, row.email) };
 	});
 
 /** Like `readAndProve`, with a proof. */
-async function readProved(
-	tenant: Tenant,
-	uuid: string,
-	given: Given,
-	options: Parameters<typeof readAndProve>[3],
-) {
-	const { proof, ...rest } = await readAndProve(tenant, uuid, given, options);
+async function readProved(tenant: Tenant, request: Parameters<typeof readAndProve>[1]) {
+	const { proof, ...rest } = await readAndProve(tenant, request);
 	if (!proof) throw proofRequired();
 	return { proof, ...rest };
 }
@@ -122,18 +118,15 @@ async function readProved(
 /** Enables the authenticator app with a code, and ends the caller's other sessions. */
 export const confirm = (tenant: Tenant, uuid: string, code: string) =>
 	retry(async () => {
-		const { row, proof, others, areAll } = await readProved(
-			tenant,
+		const { row, proof, others, areAll } = await readProved(tenant, {
 			uuid,
-			{ code },
-			{
-				check: (row) => {
-					assertDisabled(row);
-					if (row.secret === null) throw invalid(null, "No second factor was set up.");
-				},
-				isSettingUp: true,
+			given: { code },
+			check: (row) => {
+				assertDisabled(row);
+				if (row.secret === null) throw invalid(null, "No second factor was set up.");
 			},
-		);
+			isSettingUp: true,
+		});
 		const { db } = tenant;
 		const recovery_codes = newRecoveryCodes();
 		const after = await tenant.write({
@@ -147,7 +140,7 @@ export const confirm = (tenant: Tenant, uuid: string, code: string) =>
 				setEnabled(tenant, true),
 				sessions.remove(db, otherSessions(tenant)),
 			],
-			entries: [entry(tenant, row, "enabled"), ...entriesOf(others)],
+			entries: [entry(tenant, row, { activity: "enabled" }), ...entriesOf(others)],
 			answer: select(tenant, "@me"),
 		});
 		mailCaller(tenant, factorEnabled);
@@ -170,7 +163,9 @@ const removeApp = ({ db, key }: Tenant) => [
  */
 export const disable = (tenant: Tenant, uuid: string, given: Given) =>
 	retry(async () => {
-		const { row, proof, others, areAll } = await readProved(tenant, uuid, given, {
+		const { row, proof, others, areAll } = await readProved(tenant, {
+			uuid,
+			given,
 			check: ({ enabled_at }) => {
 				if (enabled_at === null) throw notEnabled();
 			},
@@ -191,7 +186,7 @@ export const disable = (tenant: Tenant, uuid: string, given: Given) =>
 				...(isLast ? await removeFactor(tenant) : removeApp(tenant)),
 				sessions.remove(db, otherSessions(tenant)),
 			],
-			entries: [entry(tenant, row, "disabled", proof), ...entriesOf(others)],
+			entries: [entry(tenant, row, { activity: "disabled", proof }), ...entriesOf(others)],
 			answer: select(tenant, "@me"),
 		});
 		mailCaller(tenant, factorDisabled(isLast));
@@ -201,7 +196,9 @@ export const disable = (tenant: Tenant, uuid: string, given: Given) =>
 /** Creates new recovery codes. The old ones become invalid. */
 export const replaceCodes = (tenant: Tenant, uuid: string, given: Given) =>
 	retry(async () => {
-		const { row, proof } = await readProved(tenant, uuid, given, {
+		const { row, proof } = await readProved(tenant, {
+			uuid,
+			given,
 			check: (row) => {
 				if (!hasFactor(row)) throw notEnabled();
 			},
@@ -211,7 +208,7 @@ export const replaceCodes = (tenant: Tenant, uuid: string, given: Given) =>
 		const after = await tenant.write({
 			checks: [assertExists(db, twoFactors, isUnused(proof, row.enabled_at !== null))],
 			changes: [...useProof(db, proof), ...(await replaceWith(tenant, recovery_codes))],
-			entries: [entry(tenant, row, "recovery_codes_replaced", proof)],
+			entries: [entry(tenant, row, { activity: "recovery_codes_replaced", proof })],
 			answer: select(tenant, "@me"),
 		});
 		mailCaller(tenant, codesReplaced);

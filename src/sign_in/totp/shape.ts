@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { issue, text, timestamp } from "../../http/fields.ts";
-import { PasskeyAssertion } from "../webauthn/webauthn.ts";
+import { PasskeyAssertion } from "../webauthn/shape.ts";
 
 /** The second factor of a user (docs/keys.md#the-second-factor). */
 export const TwoFactor = z

@@ -12,10 +12,10 @@ import { iso, now } from "../../lib/time.ts";
 import { connectionOf, domainOf, pathOf } from "../../organizations/domains/connections.ts";
 import { testResult } from "../../outbound/steps.ts";
 import { identityLinked, mailCaller } from "../../people/users/mails.ts";
-import { identityOf } from "../provider/enter.ts";
 import { linkedSubject } from "../provider/find.ts";
 import type { Problem } from "../provider/problems.ts";
 import type { Verified } from "../provider/shape.ts";
+import { identityOf } from "../provider/sign_in.ts";
 import { STATE_MS } from "../provider/state.ts";
 import { type plan as Plan, type SignInTestResult, Tested } from "./shape.ts";
 
@@ -82,7 +82,7 @@ function stepsOf(failure: Failure | undefined) {
 const CONNECTION = sql`(${signInStates.data} ->> '$.who.connection')`;
 const LINKED = linkedSubject(CONNECTION, sql`(${signInStates.data} ->> '$.who.subject')`);
 
-/** The result that was kept, with the caller, and whom the account at the provider belongs to. */
+/** Selects the stored result, the caller, and the user of the account at the provider. */
 const selectTested = ({ db, key }: Tenant, hash: string) =>
 	db
 		.select({
@@ -109,8 +109,11 @@ const selectTested = ({ db, key }: Tenant, hash: string) =>
 
 type Row = Awaited<ReturnType<typeof selectTested>>[number];
 
-/** Returns the first problem of what the provider said; undefined if there is none. */
-function failureOf(who: Verified, row: Row, domain: Domain, user_id: number): Failure | undefined {
+/** Returns the first problem of a verified account; undefined if there is none. */
+function failureOf(
+	{ who, row, domain }: { who: Verified; row: Row; domain: Domain },
+	user_id: number,
+): Failure | undefined {
 	const { email } = who;
 	if (!who.is_email_verified)
 		return { name: "email_not_verified", error: `The provider hasn't verified ${email}.` };
@@ -125,8 +128,8 @@ function failureOf(who: Verified, row: Row, domain: Domain, user_id: number): Fa
 }
 
 /**
- * Returns the result of a test that the caller started. If what the provider said is about the
- * caller, links this account, so that the domain can enforce the connection.
+ * Returns the result of a test that the caller started. If the account has the caller's address,
+ * links it, so that the domain can enforce the connection.
  * @throws 400 if the token is of no test of the caller
  */
 export const complete = (
@@ -136,8 +139,8 @@ export const complete = (
 ): Promise<z.infer<typeof SignInTestResult>> =>
 	retry(async () => {
 		const hash = await digest(token);
-		const [[found], [row]] = await tenant.read(select(tenant, id), selectTested(tenant, hash));
-		const domain = orNotFound(found);
+		const [[before], [row]] = await tenant.read(select(tenant, id), selectTested(tenant, hash));
+		const domain = orNotFound(before);
 		const { user_id } = tenant.key;
 		const tested = Tested.safeParse(row?.data).data;
 		if (!row || tested?.user_id !== user_id || tested.domain_id !== domain.id)
@@ -148,7 +151,7 @@ export const complete = (
 			return { ...testResult(steps), claims, is_linked: false };
 		}
 		const { who } = tested;
-		const failure = failureOf(who, row, domain, user_id);
+		const failure = failureOf({ who, row, domain }, user_id);
 		const is_linked = !failure && who.email === row.email;
 		if (is_linked && row.linked_to === null) await link(tenant, domain, who);
 		return { ...testResult(stepsOf(failure)), claims: who.claims, is_linked };

@@ -7,6 +7,7 @@ import { digest, newToken } from "../../keys/keys.ts";
 import { fromBase64url } from "../../lib/bytes.ts";
 import { lazy } from "../../lib/lazy.ts";
 import { iso, MINUTE_MS, now } from "../../lib/time.ts";
+import { descriptorsOf, type KnownPasskey, type PasskeyRequest } from "./shape.ts";
 
 /** How long a challenge can be signed. */
 export const CHALLENGE_MS = 10 * MINUTE_MS;
@@ -29,6 +30,19 @@ export async function newChallenge(db: Database, kind: Kind, user_id: number | n
 	};
 	return { challenge, insertion: db.insert(signInStates).values(row) };
 }
+
+/** Returns the options for the use of one of these passkeys; any of the site's if there are none. */
+export const requestOf = (
+	{ rp_id }: { rp_id: string },
+	challenge: string,
+	allowed?: KnownPasskey[],
+): z.infer<typeof PasskeyRequest> => ({
+	challenge,
+	rpId: rp_id,
+	timeout: CHALLENGE_MS,
+	allowCredentials: descriptorsOf(allowed ?? []),
+	userVerification: allowed ? "preferred" : "required",
+});
 
 const shape = lazy(() => z.object({ challenge: z.string() }));
 
@@ -61,7 +75,7 @@ export const takeChallenge = (db: Database, hash: string) =>
 /** The names of a passkey and of the challenge that it has signed. */
 export type Reference = { credential_id: string; hash: string };
 
-/** Returns what a use of a passkey refers to. */
+/** Returns the names in a use of a passkey. */
 export const referenceOf = async ({ id, response }: Assertion): Promise<Reference> => ({
 	credential_id: id,
 	hash: await digest(challengeIn(response.clientDataJSON)),

@@ -37,7 +37,7 @@ export const expectedOf = (env: Env, url: string, clientDataJSON: string): Expec
 export const invalidPasskey = () =>
 	invalid("passkey", "This passkey is unknown, or its signature is invalid.", "invalid_passkey");
 
-/** A use of a passkey that was verified: what it was before, and what it is now. */
+/** A verified use of a passkey: its state before and after. */
 export type PasskeyUse = SignedWith & { used: { sign_count: number; is_backed_up: boolean } };
 
 /**

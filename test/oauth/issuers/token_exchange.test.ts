@@ -298,9 +298,10 @@ describe("no key is given", () => {
 		const statuses = results.map(({ status }) => status);
 		expect(statuses.filter((status) => status === 200)).toHaveLength(4);
 		expect(new Set(statuses)).toEqual(new Set([200, 429]));
-		expect(results.find(({ status }) => status === 429)?.body.error).toBe(
-			"temporarily_unavailable",
-		);
+		expect(results.find(({ status }) => status === 429)?.body).toMatchObject({
+			error: "temporarily_unavailable",
+			error_description: "This issuer already has 100 active keys. Wait until one expires.",
+		});
 		expect(await keysOf(home)).toHaveLength(130);
 	});
 });

@@ -26,14 +26,17 @@ import {
 } from "./find.ts";
 import type { Verified } from "./shape.ts";
 
-/* From what a provider said to a link that signs in (docs/sign-on.md#how-people-sign-in). */
+/*
+ * From a verified account at a provider to a link that signs in
+ * (docs/sign-on.md#how-people-sign-in).
+ */
 
 /**
  * Finds, links or creates the user, and returns the token of a sign-in link. If another request
  * changes what was checked before the write, nothing is written and the checks run again.
  * @throws SignInError if this account at the provider can't sign in
  */
-export const enter = (c: Context<App>, who: Verified) =>
+export const signIn = (c: Context<App>, who: Verified) =>
 	retry(async () => {
 		const found = await find(c, who);
 		checkFound(found);
@@ -41,10 +44,10 @@ export const enter = (c: Context<App>, who: Verified) =>
 		const token = newToken();
 		const link = linkOf(found, await digest(token));
 		const { checks, changes, entries } = linked
-			? entering(found, linked)
+			? signInExisting(found, linked)
 			: account
-				? linking(found, account)
-				: joining(found);
+				? linkIdentity(found, account)
+				: provision(found);
 		await commit(c.env, found.db, { checks, changes: [...changes, link], entries }, c);
 		if (!linked && account)
 			c.executionCtx.waitUntil(mailChange(c.env, account.id, identityLinked(who), addressOf(c)));
@@ -79,7 +82,7 @@ const stillActive = ({ db }: Found, { id }: User) =>
 	assertExists(db, users, and(eq(users.id, id), eq(users.is_active, true)));
 
 /** The parts of the write that signs in a user whose identity is known. */
-const entering = (found: Found, user: User) => ({
+const signInExisting = (found: Found, user: User) => ({
 	checks: [
 		assertExists(found.db, identities, and(isIdentity(found.who), eq(identities.user_id, user.id))),
 		stillActive(found, user),
@@ -123,7 +126,7 @@ const entryOf = (found: Found, user_id: number | ReturnType<typeof userOf>) => {
 };
 
 /** The parts of the write that links an existing user. */
-function linking(found: Found, user: User) {
+function linkIdentity(found: Found, user: User) {
 	const { checks, changes } = identityOf(found, user.id);
 	return {
 		checks: [stillSignsIn(found), stillActive(found, user), ...checks],
@@ -136,11 +139,11 @@ function linking(found: Found, user: User) {
 
 const MAX_NAME = 150;
 
-/** Returns what a provider calls somebody as it is stored. */
+/** Returns a name from a provider as it is stored. */
 const nameFrom = (text: string) => singleLine(text).slice(0, MAX_NAME);
 
 /** The parts of the write that creates a user, who becomes a member (just-in-time provisioning). */
-function joining(found: Found) {
+function provision(found: Found) {
 	const { db, who, domain } = found;
 	const user_id = userOf(found);
 	const { checks, changes } = identityOf(found, user_id);

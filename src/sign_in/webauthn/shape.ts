@@ -153,10 +153,10 @@ export const PasskeyRequest = z
 	})
 	.meta({ id: "PasskeyRequest" });
 
-type Known = { credential_id: string; transports: string[] };
+export type KnownPasskey = { credential_id: string; transports: string[] };
 
 /** Names passkeys for a browser. */
-export const descriptorsOf = (passkeys: Known[]) =>
+export const descriptorsOf = (passkeys: KnownPasskey[]) =>
 	passkeys.map(({ credential_id, transports }) => ({
 		type: "public-key" as const,
 		id: credential_id,
@@ -166,17 +166,3 @@ export const descriptorsOf = (passkeys: Known[]) =>
 /** Keeps the transports that browsers know; others could be anything. */
 export const knownTransports = (transports: string[] = []) =>
 	TRANSPORTS.filter((known) => transports.includes(known));
-
-/** Returns what a browser needs to use one of these passkeys, or any of the site's if it is empty. */
-export const requestOf = (
-	{ rp_id }: { rp_id: string },
-	challenge: string,
-	timeout: number,
-	allowed?: Known[],
-): z.infer<typeof PasskeyRequest> => ({
-	challenge,
-	rpId: rp_id,
-	timeout,
-	allowCredentials: descriptorsOf(allowed ?? []),
-	userVerification: allowed ? "preferred" : "required",
-});
