@@ -29,7 +29,7 @@ const bytesOf = async (response: Response) => new Uint8Array(await response.arra
 const path = (key: string) => `/${key.split("/").map(encodeURIComponent).join("/")}`;
 
 /** A kind of bucket: its content, and exports to it. */
-type Bucket = {
+export type Bucket = {
 	to: (config: object) => Target;
 	/** The folder below which it stores everything. */
 	folder: string;
