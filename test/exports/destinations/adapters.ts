@@ -3,9 +3,7 @@ import { env } from "cloudflare:workers";
 import { createClient } from "@clickhouse/client-web";
 import type { Type } from "../../../src/exports/destinations/index.ts";
 import * as azure from "../../support/azure.ts";
-import { ACCOUNT } from "../../support/azurite.ts";
 import { ACCOUNT as SERVICE_ACCOUNT } from "../../support/bigquery.ts";
-import { KEYS } from "../../support/bucket.ts";
 import { destinationOf, noPostgres, received, type Target } from "../../support/exporting.ts";
 import { HANG_MS } from "../../support/hang.ts";
 import { missing } from "../../support/missing.ts";
@@ -46,6 +44,8 @@ export type Adapter = {
 
 const RUNS = async () => "";
 
+const hostOf = (url: string) => new URL(url).host;
+
 const open = (
 	type: Type,
 	config: object,
@@ -58,7 +58,8 @@ export const opened = (type: Exclude<Type, "NoOp">, more: object, opening?: Open
 
 const sorted = (numbers: number[]) => numbers.toSorted((a, b) => a - b);
 
-const inBucket = (bucket: Bucket): Pick<Adapter, "place" | "many" | "appearsAtEnd"> => ({
+const inBucket = (bucket: Bucket): Pick<Adapter, "config" | "place" | "many" | "appearsAtEnd"> => ({
+	config: { prefix: "", ...bucket.settings },
 	many: 20_000,
 	appearsAtEnd: true,
 	place() {
@@ -148,22 +149,15 @@ async function queryBigQuery(table: string) {
 export const ADAPTERS: Record<Exclude<Type, "NoOp">, Adapter> = {
 	S3: {
 		start: RUNS,
-		config: {
-			bucket_name: "exports",
-			region: "auto",
-			prefix: "",
-			endpoint_url: env.S3_URL,
-			...KEYS,
-		},
 		...inBucket(S3),
 		at: (endpoint_url) => ({ endpoint_url }),
 		rejected: {
 			settings: { aws_secret_access_key: "wrong-secret" },
-			words: "The secret of the access key is wrong.",
+			words: `The secret of the access key is wrong. ${hostOf(env.S3_URL)} answered 403: "SignatureDoesNotMatch: `,
 			secret: "wrong-secret",
 		},
 	},
-	R2: { start: RUNS, config: { prefix: "" }, ...inBucket(R2) },
+	R2: { start: RUNS, ...inBucket(R2) },
 	HTTP: {
 		start: RUNS,
 		config: { url: env.RECEIVER_URL, token: "token-of-nobody" },
@@ -231,12 +225,6 @@ export const ADAPTERS: Record<Exclude<Type, "NoOp">, Adapter> = {
 			await azure.createContainer();
 			return "";
 		},
-		config: {
-			container_name: azure.CONTAINER,
-			prefix: "",
-			endpoint_url: env.AZURE_URL,
-			...ACCOUNT,
-		},
 		...inBucket(AzureBlob),
 		at: (endpoint_url) => ({ endpoint_url }),
 		rejected: {
@@ -247,18 +235,11 @@ export const ADAPTERS: Record<Exclude<Type, "NoOp">, Adapter> = {
 	},
 	GCS: {
 		start: RUNS,
-		config: {
-			bucket_name: "exports",
-			prefix: "",
-			endpoint_url: env.GCS_URL,
-			hmac_access_id: KEYS.aws_access_key_id,
-			hmac_secret: KEYS.aws_secret_access_key,
-		},
 		...inBucket(GCS),
 		at: (endpoint_url) => ({ endpoint_url }),
 		rejected: {
 			settings: { hmac_secret: "wrong-secret" },
-			words: "hmac_secret is wrong.",
+			words: `hmac_secret is wrong. ${hostOf(env.GCS_URL)} answered 403: "SignatureDoesNotMatch: Access denied. The request signature we calculated does not match the signature you provided. Check your Google secret key and signing method."`,
 			secret: "wrong-secret",
 		},
 	},

@@ -177,8 +177,6 @@ describe.skipIf(noBigQuery)(`BigQuery${noBigQuery}`, () => {
 		columnsOf,
 		types: TYPES,
 		text: "string",
-		isThere: async (table) => (await tables()).includes(table),
-		steps: STEPS.map(({ name }) => name),
 	});
 
 	test("holds 60,001 rows once each, whatever crashes, and no staging table", async () => {

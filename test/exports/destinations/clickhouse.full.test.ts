@@ -86,8 +86,6 @@ describe.skipIf(noClickHouse)(`ClickHouse${noClickHouse}`, () => {
 			"`timestamp` Nullable(DateTime64(6, 'UTC'))",
 		],
 		text: "String",
-		isThere: async (table) => JSON.parse(await ask(`exists ${quoted(table)}`)).result === 1,
-		steps: ["reach", "sign in", "write"],
 	});
 
 	test("holds 50,001 rows as they are, after any crash", async () => {

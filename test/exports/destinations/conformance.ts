@@ -152,12 +152,13 @@ export const CASES: Case[] = [
 		},
 	},
 	{
-		name: "a window that is exported again has each of its rows once",
-		async run({ place }) {
+		name: "a window that is exported again has each of its rows once, and others don't take them away",
+		async run({ place, sharesRows }) {
 			const { to, numbers } = place();
 			const what = job();
 			await run(to(), what, 500);
 			await run(to(), { ...what, run_id: crypto.randomUUID() }, 500);
+			if (sharesRows) await run(to(), job(), 0);
 			assertAll(await numbers(), 500);
 		},
 	},

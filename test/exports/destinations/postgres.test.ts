@@ -49,9 +49,6 @@ describe.skipIf(noPostgres)(`PostgreSQL${noPostgres}`, () => {
 			"timestamp timestamp with time zone",
 		],
 		text: "text",
-		isThere: async (table) =>
-			(await ask("select to_regclass($1) as one", [quoted(table)]))[0].one !== null,
-		steps: ["reach", "sign in", "write", "remove"],
 	});
 
 	test("persons are told apart by project and distinct_id", async () => {
@@ -103,11 +100,9 @@ describe.skipIf(noPostgres)(`PostgreSQL${noPostgres}`, () => {
 	});
 
 	test.each([
-		["a wrong password", { password: "wrong-password" }, "sign in"],
 		["no such user", { user: "somebody" }, "sign in"],
 		["no such database", { database: "elsewhere" }, "sign in"],
 		["a schema that the user may not make", { user: "reader", schema: "theirs" }, "write"],
-		["nobody there", { port: 1 }, "reach"],
 		["a server that offers no TLS", { user: TLS_ONLY }, "sign in"],
 	])("a test reports %s", async (_, more, step) => {
 		const steps = await to(more).test();
@@ -119,9 +114,7 @@ describe.skipIf(noPostgres)(`PostgreSQL${noPostgres}`, () => {
 		expect(last?.error).not.toContain(password);
 		const failed = run(to(more), job(), 1);
 		await expect(failed).rejects.toThrow(last?.error ?? "");
-		if ("port" in more && more.port === 1)
-			await expect(failed).rejects.not.toBeInstanceOf(MisconfiguredError);
-		else await expect(failed).rejects.toBeInstanceOf(MisconfiguredError);
+		await expect(failed).rejects.toBeInstanceOf(MisconfiguredError);
 	});
 
 	test("a table of one's own has native types", async () => {
@@ -377,7 +370,6 @@ describe.skipIf(noPostgres)(`PostgreSQL${noPostgres}`, () => {
 
 	const receiver = new URL(env.RECEIVER_URL);
 	test.each<[string, object, RegExp]>([
-		["a closed port", { port: 1 }, /^Nothing answers at 127\.0\.0\.1:1: /],
 		[
 			"no such host",
 			{ host: "nowhere.example.test", port: 5432 },

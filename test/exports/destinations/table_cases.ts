@@ -16,9 +16,6 @@ type Database = {
 	types: string[];
 	/** The type of text. */
 	text: string;
-	isThere: (table: string) => Promise<boolean>;
-	/** The names of the steps of a test. */
-	steps: string[];
 };
 
 /** Writes pages as one part of a run, and closes it. */
@@ -35,7 +32,7 @@ export async function write(destination: Target, what: Job, ...pages: Row[][]) {
 const numberOf = (value: unknown) => (value === null ? null : Number(value));
 
 /** Tests what holds for every database. */
-export function testTables({ fresh, to, select, columnsOf, types, text, ...more }: Database) {
+export function testTables({ fresh, to, select, columnsOf, types, text }: Database) {
 	/** Compares a table with the first `n` rows. */
 	async function expectRows(table: string, n: number) {
 		const found = await select("uuid, event, amount, team_id", table);
@@ -50,12 +47,6 @@ export function testTables({ fresh, to, select, columnsOf, types, text, ...more 
 				(await select(`min(uuid) as uuid, ${count} as n`, table)).map((row) => Number(row.n)),
 			).toEqual([there([2, 5, 6, 7][i] ?? 0)]);
 	}
-
-	test("a run without rows keeps what is there", async () => {
-		const table = fresh();
-		for (const n of [0, 1, 0]) await run(to(table), job(), n, { crashes: true });
-		await expectRows(table, 1);
-	});
 
 	test("1000 rows are there once, whatever crashes", async () => {
 		const table = fresh();
@@ -95,17 +86,5 @@ export function testTables({ fresh, to, select, columnsOf, types, text, ...more 
 		);
 		const found = await select(`uuid, cast(n as ${text}) as digits`, table);
 		expect(found.map(({ digits }) => digits)).toEqual(numbers.map(String));
-	});
-
-	test("runs that write the same rows at the same time write them once", async () => {
-		const table = fresh();
-		await Promise.all([false, true].map((backfill) => run(to(table), job({ backfill }), 500)));
-		await expectRows(table, 500);
-	});
-
-	test("a test leaves no table", async () => {
-		const table = fresh();
-		expect(await to(table).test()).toEqual(more.steps.map((name) => ({ name, error: null })));
-		expect(await more.isThere(table)).toBe(false);
 	});
 }
