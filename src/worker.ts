@@ -40,7 +40,7 @@ const EVERY_HOUR: Record<string, Part> = {
 	"old use of keys": deleteOldDays,
 	"old idempotency keys": deleteExpiredKeys,
 	"old invite mails": async (env, at) =>
-		(await import("./people/invites/limits.ts")).deleteOld(env, at),
+		(await import("./people/invites/clean.ts")).deleteOld(env, at),
 	"old grants of apps": async (env, at) => (await import("./oauth/clean.ts")).deleteOld(env, at),
 };
 

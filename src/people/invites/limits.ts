@@ -1,5 +1,4 @@
-import { lt, type SQL, sql } from "drizzle-orm";
-import { drizzle } from "drizzle-orm/d1";
+import { type SQL, sql } from "drizzle-orm";
 import type { Params } from "../../access/cached_statements.ts";
 import type { QueryScope } from "../../access/query_scope.ts";
 import type { Tenant } from "../../access/tenant.ts";
@@ -127,9 +126,3 @@ export function withinLimits(tenant: QueryScope, limits: Limits) {
 	return sql`${organization_mail} is null and ${sender_mail} is null and ${recipient_mail} is null
     and ${blockingInvite(tenant, limits)} is null`;
 }
-
-/** Deletes mails that no longer count against a limit, hourly, since it reads all. */
-export const deleteOld = async ({ DB }: Env, at: number) =>
-	drizzle(DB)
-		.delete(inviteMails)
-		.where(lt(inviteMails.sent_at, iso(at - MAIL_RECORD_MS)));
