@@ -4,22 +4,15 @@ import type * as z from "zod";
 import { keyStillWorks } from "../../access/recheck.ts";
 import { visibleTo } from "../../access/visible.ts";
 import { assertExists, assertThat } from "../../db/client.ts";
-import { projects } from "../../db/schema/organizations.ts";
-import {
-	invites,
-	isActivePerson,
-	isAdminLevel,
-	members,
-	projectMembers,
-	users,
-} from "../../db/schema/people.ts";
+import { invites, isActivePerson, isAdminLevel, members, users } from "../../db/schema/people.ts";
 import { personalApiKeys } from "../../db/schema/personal_api_keys.ts";
 import { endKeys, mint } from "../../keys/rows.ts";
-import { now } from "../../lib/time.ts";
 import { needsMoreThanMail } from "../../organizations/domains/sign_in_rules.ts";
+import { highestProjectLevel, inviterMayInvite } from "../levels.ts";
+import * as memberships from "../memberships.ts";
 import { userColumns } from "../users/shape.ts";
 import { levelOf } from "./access.ts";
-import { type Invitation, inviterMayInvite, isTakeover } from "./invitation.ts";
+import { type Invitation, isTakeover } from "./invitation.ts";
 import type { accept } from "./shape.ts";
 
 /** SQL for the id of the user with the invite's email address, who may be created by the batch. */
@@ -79,11 +72,19 @@ export function acceptance(
 	};
 	const revokeKeys = endKeys(db, eq(personalApiKeys.user_id, user_id));
 	const isNewUser = invite.user_id === null;
+	const joined = memberships.join(db, {
+		organization: organization_id,
+		user_id,
+		level,
+		name: target_email,
+		via: "invite",
+	});
+	const signature = { user_id, organization: organization_id, project: null };
 	return {
 		checks: checksOf(invitation),
 		changes: [
 			...(isNewUser ? [db.insert(users).values(newUser)] : []),
-			db.insert(members).values({ organization_id, user_id, level }),
+			...joined.changes,
 			...(isTakeover(invitation) ? [revokeKeys] : []),
 			...(isNewUser || isTakeover(invitation) ? [key.insert] : []),
 			db
@@ -107,10 +108,9 @@ export function acceptance(
 				scope: "Invite" as const,
 				item_id: invite.id,
 				name: target_email,
-				user_id,
-				organization: organization_id,
-				project: null,
+				...signature,
 			},
+			...joined.entries.map((entry) => ({ ...entry, ...signature })),
 		],
 		answers: {
 			users: db.select(userColumns).from(users).where(eq(users.email, target_email)),
@@ -137,46 +137,18 @@ export function acceptance(
 function joinProjects(invitation: Invitation) {
 	const { db, invite } = invitation;
 	const { created_by, private_project_access } = invite;
-	if (private_project_access.length === 0) return [];
 	// If a project is listed more than once, its first entry is used.
 	const levels = new Map(
 		private_project_access.toReversed().map((access) => [access.id, levelOf(access)]),
 	);
-	const rows = Array.from(levels, ([project_id, level]) => ({
-		id: v7(),
-		project_id,
-		level,
-	}));
-	const at = now();
-	const level = sql<number>`value ->> 'level'`;
-	const inviterLevel = sql`(
-    select max(inviter.level, coalesce(project_member.level, 0)) from ${members} as inviter
-    left join ${projectMembers} as project_member
-      on project_member.project_id = ${projects.id} and project_member.user_id = inviter.user_id
-    where inviter.organization_id = ${projects.organization_id} and inviter.user_id = ${created_by})`;
-	const insertion = db.insert(projectMembers).select(
-		db
-			.select({
-				id: sql<string>`value ->> 'id'`.as("id"),
-				project_id: projects.id,
-				organization_id: projects.organization_id,
-				user_id: userId(invitation).as("user_id"),
-				level: level.as("level"),
-				joined_at: sql<string>`${at}`.as("joined_at"),
-				updated_at: sql<string>`${at}`.as("updated_at"),
-			})
-			.from(projects)
-			.innerJoin(
-				sql`json_each(${JSON.stringify(rows)})`,
-				sql`${projects.id} = value ->> 'project_id'`,
-			)
-			.where(
-				and(
-					eq(projects.organization_id, invite.organization_id),
-					visibleTo(created_by),
-					sql`${level} <= ${inviterLevel}`,
-				),
-			),
+	const rows = Array.from(levels, ([project_id, level]) => ({ id: v7(), project_id, level }));
+	const condition = and(
+		visibleTo(created_by),
+		sql`value ->> 'level' <= ${highestProjectLevel(created_by)}`,
 	);
-	return [insertion];
+	return memberships.joinProjects(db, rows, {
+		organization: sql`${invite.organization_id}`,
+		user_id: userId(invitation),
+		condition,
+	});
 }

@@ -13,13 +13,8 @@ import { countRequest } from "../../http/rate_limit.ts";
 import { addressOf, checkAddress, countFailure } from "../../keys/addresses.ts";
 import { digest, type Key, toKey } from "../../keys/keys.ts";
 import { needsMoreThanMail } from "../../organizations/domains/sign_in_rules.ts";
+import { inviterMayInvite } from "../levels.ts";
 import { isExpired, type Invitation as Preview } from "./shape.ts";
-
-/** WHERE clause for `invites`: the inviter may still invite at this level. */
-export const inviterMayInvite = sql`exists (
-  select 1 from ${members} join ${users} on ${users.id} = ${members.user_id}
-  where ${members.organization_id} = ${invites.organization_id} and ${members.user_id} = ${invites.created_by}
-    and ${members.level} >= ${invites.level} and ${users.is_active})`;
 
 export type Invitation = Awaited<ReturnType<typeof findInvitation>>;
 

@@ -19,9 +19,9 @@ import type { Page } from "../../http/page.ts";
 import { digest, newToken } from "../../keys/keys.ts";
 import { now } from "../../lib/time.ts";
 import { configured } from "../../outbound/mail.ts";
+import { inviterMayInvite, whyNotInvite, whyNotInviteToProject } from "../levels.ts";
 import { userColumns } from "../users/shape.ts";
 import { levelOf } from "./access.ts";
-import { inviterMayInvite } from "./invitation.ts";
 import {
 	type Added,
 	blockingInvite,
@@ -170,10 +170,9 @@ function check(
 	{ existing, visible }: State,
 	prefix: string,
 ) {
-	const callerLevel = tenant.caller.level;
+	const why = whyNotInvite(tenant.caller, level);
+	if (why) throw forbidden(why);
 	const attr = `${prefix}private_project_access`;
-	if (level > callerLevel)
-		throw forbidden("You cannot invite a user with a higher permission level than your own.");
 	if (existing.includes(target_email))
 		throw invalid(
 			prefix ? `${prefix}target_email` : null,
@@ -186,11 +185,8 @@ function check(
 				attr,
 				"Project does not exist on this organization, or it is private and you do not have access to it.",
 			);
-		if (levelOf(access) > Math.max(callerLevel, project.level ?? 0))
-			throw invalid(
-				attr,
-				"You cannot invite to a private project with a higher level than your own.",
-			);
+		const whyNotIt = whyNotInviteToProject(tenant.caller, project.level, levelOf(access));
+		if (whyNotIt) throw invalid(attr, whyNotIt);
 	}
 }
 

@@ -1,17 +1,18 @@
-import { and, eq, lt, ne, sql } from "drizzle-orm";
+import { and, eq, lt, ne } from "drizzle-orm";
 import type * as z from "zod";
 import type { QueryScope } from "../../access/query_scope.ts";
 import type { Tenant } from "../../access/tenant.ts";
 import { retry } from "../../access/unit_of_work.ts";
 import { assertExists } from "../../db/client.ts";
-import { ADMIN, OWNER } from "../../db/schema/levels.ts";
+import { OWNER } from "../../db/schema/levels.ts";
 import { organizations } from "../../db/schema/organizations.ts";
 import { isPerson, members, users } from "../../db/schema/people.ts";
 import { identities } from "../../db/schema/sign_in.ts";
 import { forbidden, invalid, orNotFound } from "../../http/errors.ts";
-import { now } from "../../lib/time.ts";
 import { selectLinks, unlinking } from "../identities/links.ts";
 import { isHere } from "../identities/of_member.ts";
+import { isEditableBy, whyNot } from "../levels.ts";
+import { leave, setLevel } from "../memberships.ts";
 import { adminOf, identityUnlinked, mailChange } from "../users/mails.ts";
 import { userColumns } from "../users/shape.ts";
 import type { update as Update } from "./shape.ts";
@@ -32,8 +33,6 @@ export const select = ({ db }: QueryScope) =>
 
 export type Row = Awaited<ReturnType<typeof select>>[number];
 
-const isSelf = ({ key }: Tenant, { user }: Row) => user.id === key.user_id;
-
 function selectMember(tenant: Tenant, uuid: string) {
 	const isUser =
 		uuid === "@me" ? eq(users.id, tenant.key.user_id) : eq(users.uuid, uuid.toLowerCase());
@@ -42,22 +41,26 @@ function selectMember(tenant: Tenant, uuid: string) {
 	);
 }
 
-/** Finds a member. Throws 404 if there is none, 403 if the caller may not edit it. */
-export const find = async (tenant: Tenant, uuid: string) =>
-	editableBy(tenant, await tenant.find(selectMember(tenant, uuid)));
+/** Throws 403 if the caller may not edit the member, or not set its level to `level`. */
+function checkEditable({ caller, key }: Tenant, { user, level: current }: Row, level?: number) {
+	const why = whyNot(
+		{ user_id: key.user_id, level: caller.level },
+		{ user_id: user.id, level: current },
+		level,
+	);
+	if (why) throw forbidden(why);
+}
 
-function editableBy(tenant: Tenant, member: Row) {
-	const { level } = tenant.caller;
-	if (!isSelf(tenant, member) && level < ADMIN)
-		throw forbidden("You can only edit others if you are an admin.");
-	if (member.level > level)
-		throw forbidden("You can only edit others with level lower or equal to you.");
+/** Finds a member. Throws 404 if there is none, 403 if the caller may not edit it. */
+export async function findEditable(tenant: Tenant, uuid: string) {
+	const member = await tenant.find(selectMember(tenant, uuid));
+	checkEditable(tenant, member);
 	return member;
 }
 
-/** WHERE clause: the caller's level is still at least the member's. */
-const editable = (tenant: Tenant) =>
-	sql`(select caller.level from members as caller where caller.organization_id = ${tenant.organization} and caller.user_id = ${tenant.key.user_id}) >= ${members.level}`;
+/** WHERE clause: the member, if the caller still may edit it. */
+const isEditable = (tenant: Tenant, member: Row) =>
+	and(isSame(tenant, member), isEditableBy(tenant.key.user_id, tenant.organization));
 
 /** WHERE clause: the same member, by its primary key. The user may have left and joined again. */
 const isSame = (tenant: Tenant, { id, user }: Row) =>
@@ -69,24 +72,14 @@ const isSame = (tenant: Tenant, { id, user }: Row) =>
 
 export const update = (tenant: Tenant, uuid: string, body: z.infer<typeof Update>) =>
 	retry(async () => {
-		const member = await find(tenant, uuid);
-		const { level = member.level } = body;
-		if (body.level !== undefined && isSelf(tenant, member))
-			throw forbidden("You can't change your own access level.");
-		if (level === OWNER && tenant.caller.level < OWNER && body.level)
-			throw forbidden(
-				"You can only make another member owner if you're this organization's owner.",
-			);
-		if (level > tenant.caller.level)
-			throw forbidden(
-				"You can only change access level of others to lower or equal to your current one.",
-			);
+		const member = await findEditable(tenant, uuid);
+		const { level } = body;
+		if (level === undefined) return member;
+		checkEditable(tenant, member, level);
 		const entry = { scope: "Member" as const, name: member.user.email };
 		return tenant.patch(member, body, entry, () => ({
-			checks: [assertExists(tenant.db, members, and(isSame(tenant, member), editable(tenant)))],
-			changes: [
-				tenant.db.update(members).set({ level, updated_at: now() }).where(isSame(tenant, member)),
-			],
+			checks: [assertExists(tenant.db, members, isEditable(tenant, member))],
+			changes: [setLevel(tenant.db, isSame(tenant, member), level)],
 			answer: select(tenant).where(isSame(tenant, member)),
 		}));
 	});
@@ -109,17 +102,16 @@ export const remove = (tenant: Tenant, uuid: string) =>
 				.from(organizations)
 				.where(eq(organizations.id, tenant.organization)),
 		);
-		const member = editableBy(tenant, orNotFound(found));
+		const member = orNotFound(found);
+		checkEditable(tenant, member);
 		if (member.level === OWNER) throw invalid(null, "Cannot leave the organization as its owner!");
-		const isMember = and(isSame(tenant, member), lt(members.level, OWNER), editable(tenant));
+		const isLeaving = and(isEditable(tenant, member), lt(members.level, OWNER));
 		const ended = unlinking(db, where, links);
+		const left = leave(db, { id: member.id, name: member.user.email }, isLeaving);
 		await tenant.write({
-			checks: [assertExists(db, members, isMember), ...ended.checks],
-			changes: [...ended.changes, db.delete(members).where(isMember)],
-			entries: [
-				{ activity: "deleted", scope: "Member", item_id: member.id, name: member.user.email },
-				...ended.entries,
-			],
+			checks: [assertExists(db, members, isLeaving), ...ended.checks],
+			changes: [...ended.changes, ...left.changes],
+			entries: [...left.entries, ...ended.entries],
 		});
 		const who = adminOf(organization?.name ?? "");
 		for (const link of links)

@@ -29,7 +29,7 @@ export default router({
 			description:
 				"Requires level 8. You can't change your own level, change a member whose level is above yours, or grant a level above yours: each is a 403. Returns the member.",
 		}),
-		body(update, members.find),
+		body(update, members.findEditable),
 		async (c) =>
 			c.json(await members.update(c.var.tenant, c.req.param("user__uuid"), c.req.valid("json"))),
 	)

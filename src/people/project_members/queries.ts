@@ -1,11 +1,10 @@
 import { and, eq, sql } from "drizzle-orm";
 import { v7 } from "uuid";
 import type * as z from "zod";
-import { removeRow } from "../../access/objects.ts";
 import { readPage } from "../../access/pages.ts";
 import type { Tenant } from "../../access/tenant.ts";
 import { retry } from "../../access/unit_of_work.ts";
-import { assertThat } from "../../db/client.ts";
+import { assertExists, assertThat } from "../../db/client.ts";
 import {
 	isActivePerson,
 	isPerson,
@@ -13,8 +12,9 @@ import {
 	projectMembers,
 	users,
 } from "../../db/schema/people.ts";
-import { doesNotExist, invalid } from "../../http/errors.ts";
+import { doesNotExist, invalid, orNotFound } from "../../http/errors.ts";
 import type { Page } from "../../http/page.ts";
+import { joinProjects, leaveProjects } from "../memberships.ts";
 import { userColumns } from "../users/shape.ts";
 import type { create } from "./shape.ts";
 
@@ -60,11 +60,7 @@ async function tryInsert(tenant: Tenant, { user_uuid, level }: z.infer<typeof cr
 	const { db } = tenant;
 	const [[member], [existing]] = await tenant.read(
 		db
-			.select({
-				organization_id: members.organization_id,
-				user_id: members.user_id,
-				email: users.email,
-			})
+			.select({ user_id: members.user_id, email: users.email })
 			.from(members)
 			.innerJoin(users, eq(users.id, members.user_id))
 			.where(
@@ -79,26 +75,27 @@ async function tryInsert(tenant: Tenant, { user_uuid, level }: z.infer<typeof cr
 	if (!member) throw doesNotExist("user_uuid", user_uuid);
 	if (existing)
 		throw invalid("user_uuid", "This user is already a member of the project.", "unique");
-	const { email, ...ids } = member;
-	const id = v7();
+	const { email, user_id } = member;
+	const { project, organization, caller } = tenant;
+	const row = { id: v7(), project_id: orNotFound(caller.project_id), user_id, level };
 	const isMember = sql`exists (select 1 from ${projectMembers}
-		where ${projectMembers.project_id} = ${tenant.project} and ${projectMembers.user_id} = ${ids.user_id})`;
+		where ${projectMembers.project_id} = ${project} and ${projectMembers.user_id} = ${user_id})`;
 	return tenant.write({
 		checks: [assertThat(db, sql`not ${isMember}`, "is_current")],
-		changes: [db.insert(projectMembers).values({ id, ...ids, project_id: tenant.project, level })],
-		entries: [{ activity: "created", scope: "ProjectMember", item_id: id, name: email }],
-		answer: select(tenant).where(
-			and(eq(projectMembers.project_id, tenant.project), eq(projectMembers.id, id)),
-		),
+		changes: joinProjects(db, [row], { organization }),
+		entries: [{ activity: "created", scope: "ProjectMember", item_id: row.id, name: email }],
+		answer: select(tenant).where(byId(tenant, row.id)),
 	});
 }
 
+const byId = ({ project }: Tenant, id: string) =>
+	and(eq(projectMembers.project_id, project), eq(projectMembers.id, id));
+
 export async function remove(tenant: Tenant, uuid: string) {
 	const { id, user } = await tenant.find(byUser(tenant, uuid));
-	await removeRow(
-		tenant,
-		{ scope: "ProjectMember", item_id: id, name: user.email },
-		projectMembers,
-		and(eq(projectMembers.project_id, tenant.project), eq(projectMembers.id, id)),
-	);
+	await tenant.write({
+		checks: [assertExists(tenant.db, projectMembers, byId(tenant, id))],
+		changes: [leaveProjects(tenant.db, byId(tenant, id))],
+		entries: [{ activity: "deleted", scope: "ProjectMember", item_id: id, name: user.email }],
+	});
 }

@@ -106,7 +106,7 @@ async function tryUpdate(
 		],
 		entries: plan.entries.map((each) => ({
 			...each,
-			trigger: { job_type: "scim", group_id: row.id },
+			trigger: { job_type: "scim", group_id: row.id, ...each.trigger },
 		})),
 		answer: select(tenant).where(byId(tenant, domain, id)),
 	}));

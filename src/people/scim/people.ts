@@ -11,6 +11,7 @@ import { type ScimAccess, scimUsers } from "../../db/schema/scim.ts";
 import { endKeys } from "../../keys/rows.ts";
 import { lazy } from "../../lib/lazy.ts";
 import { now } from "../../lib/time.ts";
+import { join, joinProjects, leave, leaveProjects, setLevel } from "../memberships.ts";
 
 /*
  * The access of a domain's people in its organization (docs/sign-on.md#groups): `manual`, which
@@ -232,35 +233,25 @@ const isOf = ({ organization }: Place, ids: number[]) =>
 /** Adds, changes and removes memberships. */
 function planMembers(place: Place, { names }: State, steps: Step[]) {
 	const { db, organization } = place;
-	const added: { id: string; user_id: number; level: number }[] = [];
 	const byLevel = new Map<number, number[]>();
-	const entries = steps.flatMap(({ user_id, before, after }): Entry[] => {
+	const parts = steps.map(({ user_id, before, after }): Pick<Plan, "changes" | "entries"> => {
 		const { email: name = "", member_id } = names.get(user_id) ?? {};
-		if (!before && after) {
-			const id = v7();
-			added.push({ id, user_id, level: after.level });
-			return [{ scope: "Member", activity: "created", item_id: id, name }];
-		}
-		const about = { scope: "Member" as const, item_id: member_id ?? "", name };
-		if (before && !after) return [{ activity: "deleted", ...about }];
-		if (!before || !after || before.level === after.level) return [];
+		if (!before && after)
+			return join(db, { organization, user_id, level: after.level, name, via: "scim" });
+		const id = member_id ?? "";
+		if (before && !after) return leave(db, { id, name }, isOf(place, [user_id]));
+		if (!before || !after || before.level === after.level) return { changes: [], entries: [] };
 		byLevel.set(after.level, [...(byLevel.get(after.level) ?? []), user_id]);
 		const [from, to] = [before.level, after.level];
 		const change = { field: "level", action: "changed" as const, before: from, after: to };
-		return [{ activity: "updated", ...about, changes: [change] }];
+		const entry = { scope: "Member", activity: "updated", item_id: id, name } as const;
+		return { changes: [], entries: [{ ...entry, changes: [change] }] };
 	});
-	const removed = steps.filter(({ before, after }) => before && !after);
-	const ids = removed.map(({ user_id }) => user_id);
 	return {
-		entries,
+		entries: parts.flatMap(({ entries }) => entries),
 		changes: [
-			...(ids.length > 0 ? [db.delete(members).where(isOf(place, ids))] : []),
-			...(added.length > 0
-				? [insertEach(db, members, added, sql`true`, { organization_id: organization })]
-				: []),
-			...Array.from(byLevel, ([level, ids]) =>
-				db.update(members).set({ level, updated_at: now() }).where(isOf(place, ids)),
-			),
+			...parts.flatMap(({ changes }) => changes),
+			...Array.from(byLevel, ([level, ids]) => setLevel(db, isOf(place, ids), level)),
 		],
 	};
 }
@@ -289,15 +280,11 @@ function planProjects({ db, organization }: Place, { people, names }: State, ste
 	}
 	const isRemoved = sql`(${projectMembers.project_id}, ${projectMembers.user_id}) in (
 		select value ->> 0, value ->> 1 from json_each(${JSON.stringify(removed)}))`;
-	const exists = sql`exists (select 1 from ${projects}
-		where ${projects.id} = value ->> 'project_id' and ${projects.organization_id} = ${organization})`;
 	return {
 		entries,
 		changes: [
-			...(removed.length > 0 ? [db.delete(projectMembers).where(isRemoved)] : []),
-			...(added.length > 0
-				? [insertEach(db, projectMembers, added, exists, { organization_id: organization })]
-				: []),
+			...(removed.length > 0 ? [leaveProjects(db, isRemoved)] : []),
+			...joinProjects(db, added, { organization }),
 		],
 	};
 }

@@ -5,7 +5,7 @@ import { assertRoom, removeRow } from "../../access/objects.ts";
 import { readPage } from "../../access/pages.ts";
 import type { Tenant } from "../../access/tenant.ts";
 import { selectVisibleProjects } from "../../access/visible.ts";
-import { assertExists, inList, insertEach } from "../../db/client.ts";
+import { assertExists, inList } from "../../db/client.ts";
 import { countWhere } from "../../db/list.ts";
 import { MEMBER } from "../../db/schema/levels.ts";
 import { trustedIssuers } from "../../db/schema/oauth.ts";
@@ -14,6 +14,7 @@ import { members, projectMembers, serviceAccounts, users } from "../../db/schema
 import { personalApiKeys } from "../../db/schema/personal_api_keys.ts";
 import { orNotFound } from "../../http/errors.ts";
 import type { Page } from "../../http/page.ts";
+import { join, joinProjects, leaveProjects, setLevel } from "../memberships.ts";
 import { checkRestrictions } from "../personal_api_keys/access.ts";
 import { userColumns } from "../users/shape.ts";
 import type { create, ServiceAccount, update as Update } from "./shape.ts";
@@ -74,26 +75,25 @@ const userOf = (id: string) =>
 	sql<number>`(select ${users.id} from ${users} where ${users.uuid} = ${id} and ${users.is_service_account})`;
 
 /** Adds the account to the projects that it isn't a member of, without those deleted meanwhile. */
-function joinProjects({ db, organization }: Tenant, id: string, ids: number[] = []) {
+function addTo({ db, organization }: Tenant, id: string, ids: number[] = []) {
 	const user_id = userOf(id);
 	const rows = ids.map((project_id) => ({ id: v7(), project_id, level: MEMBER }));
-	const canJoin = sql`exists (select 1 from ${projects}
-			where ${projects.id} = value ->> 'project_id' and ${projects.organization_id} = ${organization})
-		and not exists (select 1 from ${projectMembers}
-			where ${projectMembers.project_id} = value ->> 'project_id' and ${projectMembers.user_id} = ${user_id})`;
-	return insertEach(db, projectMembers, rows, canJoin, { organization_id: organization, user_id });
+	const isMember = sql`exists (select 1 from ${projectMembers}
+		where ${projectMembers.project_id} = ${projects.id} and ${projectMembers.user_id} = ${user_id})`;
+	return joinProjects(db, rows, { organization, user_id, condition: sql`not ${isMember}` });
 }
 
 /** Creates an account: a user that isn't a person, with its membership. */
 export async function insert(
 	tenant: Tenant,
-	{ name, level = MEMBER, projects }: z.infer<typeof create>,
+	{ name, level = MEMBER, projects: ids }: z.infer<typeof create>,
 ) {
-	const [visible] = await tenant.read(selectVisibleProjects(tenant, projects));
-	checkRestrictions("projects", projects, visible);
+	const [visible] = await tenant.read(selectVisibleProjects(tenant, ids));
+	checkRestrictions("projects", ids, visible);
 	const { db, organization } = tenant;
 	const id = v7();
 	const user_id = userOf(id);
+	const joined = join(db, { organization, user_id, level, name, via: "service_account" });
 	return tenant.write({
 		checks: [
 			assertRoom(tenant, serviceAccounts, eq(serviceAccounts.organization_id, organization)),
@@ -109,13 +109,13 @@ export async function insert(
 				name,
 				created_by: tenant.key.user_id,
 			}),
-			// Set here, so that the trigger `members_insert` doesn't have to change it.
-			db
-				.insert(members)
-				.values({ organization_id: organization, user_id, level, is_active: false }),
-			joinProjects(tenant, id, projects),
+			...joined.changes,
+			...addTo(tenant, id, ids),
 		],
-		entries: [{ activity: "created", scope: "ServiceAccount", item_id: id, name }],
+		entries: [
+			{ activity: "created", scope: "ServiceAccount", item_id: id, name },
+			...joined.entries,
+		],
 		answer: select(tenant).where(byId(tenant, id)),
 	});
 }
@@ -134,11 +134,11 @@ export async function update(tenant: Tenant, id: string, body: z.infer<typeof Up
 	);
 	const row = orNotFound(before);
 	checkRestrictions("projects", body.projects, visible);
-	const projects = body.projects?.toSorted((a, b) => a - b);
+	const ids = body.projects?.toSorted((a, b) => a - b);
 	const { name, level } = body;
 	const user_id = userOf(row.id);
 	const entry = { scope: "ServiceAccount" as const, name: name ?? row.name };
-	return tenant.patch(row, { ...body, ...(projects && { projects }) }, entry, () => ({
+	return tenant.patch(row, { ...body, ...(ids && { projects: ids }) }, entry, () => ({
 		checks: [assertExists(db, serviceAccounts, byId(tenant, row.id))],
 		changes: [
 			...(name
@@ -147,13 +147,11 @@ export async function update(tenant: Tenant, id: string, body: z.infer<typeof Up
 						db.update(users).set({ first_name: name }).where(eq(users.id, user_id)),
 					]
 				: []),
-			...(level ? [db.update(members).set({ level }).where(eq(members.user_id, user_id))] : []),
-			...(projects
+			...(level ? [setLevel(db, eq(members.user_id, user_id), level)] : []),
+			...(ids
 				? [
-						db
-							.delete(projectMembers)
-							.where(and(eq(projectMembers.user_id, user_id), isLeft(projects))),
-						joinProjects(tenant, row.id, projects),
+						leaveProjects(db, and(eq(projectMembers.user_id, user_id), isLeft(ids))),
+						...addTo(tenant, row.id, ids),
 					]
 				: []),
 		],

@@ -4,8 +4,10 @@ import { v7 } from "uuid";
 import { commit, retry } from "../../access/unit_of_work.ts";
 import { assertExists, assertThat } from "../../db/client.ts";
 import type { Kind } from "../../db/event_types.ts";
+import type { Entry } from "../../db/record.ts";
+import { MEMBER } from "../../db/schema/levels.ts";
 import { domains } from "../../db/schema/organizations.ts";
-import { members, users } from "../../db/schema/people.ts";
+import { users } from "../../db/schema/people.ts";
 import { identities, LIFETIME_MS, signIns } from "../../db/schema/sign_in.ts";
 import type { App } from "../../env.ts";
 import { addressOf } from "../../keys/addresses.ts";
@@ -13,6 +15,7 @@ import { digest, newToken } from "../../keys/keys.ts";
 import { iso, now } from "../../lib/time.ts";
 import { methodOf } from "../../organizations/domains/connections.ts";
 import { singleLine } from "../../outbound/mail.ts";
+import { join } from "../../people/memberships.ts";
 import { identityLinked, mailChange } from "../../people/users/mails.ts";
 import {
 	checkFound,
@@ -114,14 +117,14 @@ export function identityOf(
 /** Returns an entry of the log of the domain's organization. */
 const entryOf = (found: Found, user_id: number | ReturnType<typeof userOf>) => {
 	const { who, domain } = found;
-	return (kind: Kind, item_id: string) => ({
-		...kind,
-		item_id,
+	const trigger = { job: "sign_in", connection: who.connection };
+	return (entry: Kind & Pick<Entry, "item_id" | "trigger">) => ({
+		...entry,
 		name: who.email,
 		user_id,
 		organization: domain?.organization_id ?? null,
 		project: null,
-		trigger: { job: "sign_in", connection: who.connection },
+		trigger: { ...trigger, ...entry.trigger },
 	});
 };
 
@@ -132,7 +135,10 @@ function linkIdentity(found: Found, user: User) {
 		checks: [stillSignsIn(found), stillActive(found, user), ...checks],
 		changes,
 		entries: [
-			entryOf(found, user.id)({ scope: "Identity", activity: "created" }, found.who.connection),
+			entryOf(
+				found,
+				user.id,
+			)({ scope: "Identity", activity: "created", item_id: found.who.connection }),
 		],
 	};
 }
@@ -147,9 +153,15 @@ function provision(found: Found) {
 	const { db, who, domain } = found;
 	const user_id = userOf(found);
 	const { checks, changes } = identityOf(found, user_id);
-	const organization_id = domain?.organization_id ?? 0;
-	const [uuid, member] = [v7(), v7()];
-	const entry = entryOf(found, user_id);
+	const organization = domain?.organization_id ?? 0;
+	const level = domain?.jit_provisioning_level ?? MEMBER;
+	const joined = join(db, { organization, user_id, level, name: who.email, via: "sso" });
+	const uuid = v7();
+	const entries: (Kind & Pick<Entry, "item_id" | "trigger">)[] = [
+		{ scope: "User", activity: "created", item_id: uuid },
+		...joined.entries,
+		{ scope: "Identity", activity: "created", item_id: who.connection },
+	];
 	return {
 		checks: [
 			stillSignsIn(found, true),
@@ -163,20 +175,11 @@ function provision(found: Found) {
 				first_name: nameFrom(who.first_name),
 				last_name: nameFrom(who.last_name),
 				is_email_verified: true,
-				current_organization_id: organization_id,
+				current_organization_id: organization,
 			}),
-			db.insert(members).values({
-				id: member,
-				organization_id,
-				user_id,
-				level: domain?.jit_provisioning_level ?? 1,
-			}),
+			...joined.changes,
 			...changes,
 		],
-		entries: [
-			entry({ scope: "User", activity: "created" }, uuid),
-			entry({ scope: "Member", activity: "created" }, member),
-			entry({ scope: "Identity", activity: "created" }, who.connection),
-		],
+		entries: entries.map(entryOf(found, user_id)),
 	};
 }

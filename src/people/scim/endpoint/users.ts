@@ -15,6 +15,7 @@ import type { App } from "../../../env.ts";
 import { orNotFound } from "../../../http/errors.ts";
 import { normalizeAddress } from "../../../http/fields.ts";
 import { isThrough, selectLinks, unlinking } from "../../identities/links.ts";
+import { join } from "../../memberships.ts";
 import { identityUnlinked, mailChange, providerOfDomain } from "../../users/mails.ts";
 import { ScimError } from "../errors.ts";
 import * as people from "../people.ts";
@@ -293,23 +294,20 @@ async function create(directory: Directory, user: Body) {
 	const { db, domain_id, organization } = directory;
 	const { userName: email, active } = user;
 	const names = toNames(user);
-	const [uuid, member_id] = [v7(), v7()];
+	const uuid = v7();
 	const isUser = eq(users.email, email);
 	const user_id = sql<number>`(select ${users.id} from ${users} where ${isUser})`;
 	const isMember = active !== false;
-	const joined: Entry = { scope: "Member", activity: "created", item_id: member_id, name: email };
-	const entries: Entry[] = [
-		{ scope: "User", activity: "created", item_id: uuid, name: email },
-		...(isMember ? [joined] : []),
-	];
-	const member = { id: member_id, organization_id: organization, user_id, level: MEMBER };
+	const joined = isMember
+		? join(db, { organization, user_id, level: MEMBER, name: email, via: "scim" })
+		: undefined;
 	const { rows } = await directory.write({
 		checks: [
 			assertThat(db, sql`not exists (select 1 from ${users} where ${isUser})`, "is_current"),
 		],
 		changes: [
 			db.insert(users).values({ uuid, email, ...toAccount(names) }),
-			...(isMember ? [db.insert(members).values(member)] : []),
+			...(joined?.changes ?? []),
 			db.insert(scimUsers).values({
 				domain_id,
 				user_id,
@@ -319,7 +317,10 @@ async function create(directory: Directory, user: Body) {
 				...columnsOf(user),
 			}),
 		],
-		entries,
+		entries: [
+			{ scope: "User", activity: "created", item_id: uuid, name: email },
+			...(joined?.entries ?? []),
+		],
 		answers: { rows: select(directory).where(isUser) },
 	});
 	return toResource(directory, orNotFound(rows[0]));
