@@ -57,7 +57,7 @@ export const ROWS_WRITTEN: Record<string, number> = {
 	"POST /api/organizations/:organization_id/projects": 7,
 	"DELETE /api/organizations/:organization_id/projects/:id": 13,
 	"PATCH /api/organizations/:organization_id/projects/:id": 5,
-	"POST /api/organizations/:organization_id/service_accounts": 15,
+	"POST /api/organizations/:organization_id/service_accounts": 18,
 	"DELETE /api/organizations/:organization_id/service_accounts/:id": 8,
 	"PATCH /api/organizations/:organization_id/service_accounts/:id": 9,
 	"POST /api/organizations/:organization_id/service_accounts/:service_account_id/keys": 6,

@@ -5,10 +5,13 @@ import { router } from "../../../http/router.ts";
 import { asScimErrors, SCIM_TYPE, ScimError } from "../errors.ts";
 import { resourceTypes, schemas, serviceProviderConfig } from "./description.ts";
 import { asProvider, guarded } from "./directory.ts";
-import * as groups from "./groups.ts";
+import * as groups from "./groups/changes.ts";
+import * as groupList from "./groups/list.ts";
 import { keepRequests } from "./request_log.ts";
 import { MAX_COUNT, pageOf, readObject, respondWith, respondWithList, wanted } from "./resource.ts";
-import * as users from "./users.ts";
+import * as users from "./users/changes.ts";
+import { remove } from "./users/end.ts";
+import * as userList from "./users/list.ts";
 
 /** Responds with one of the documents about the endpoint. */
 function describe(c: Context<App>, documents: (url: string) => { id: string }[], id: string) {
@@ -50,12 +53,12 @@ export default router()
 	.on(["GET", "POST", "PUT", "PATCH", "DELETE"], "/Me", notImplemented)
 	.get("/Users", async (c) => {
 		const page = pageOf(c);
-		const { resources, total } = await users.list(c.var.directory, page);
+		const { resources, total } = await userList.list(c.var.directory, page);
 		return respondWithList(c, resources, total, page.start);
 	})
 	.post("/Users", async (c) => respondWith(c, await users.insert(c, await readObject(c)), 201))
 	.get("/Users/:id", async (c) =>
-		respondWith(c, await users.find(c.var.directory, c.req.param("id"))),
+		respondWith(c, await userList.find(c.var.directory, c.req.param("id"))),
 	)
 	.put("/Users/:id", async (c) =>
 		respondWith(c, await users.replace(c, c.req.param("id"), await readObject(c))),
@@ -64,17 +67,17 @@ export default router()
 		respondWith(c, await users.patch(c, c.req.param("id"), await readObject(c))),
 	)
 	.delete("/Users/:id", async (c) => {
-		await users.remove(c, c.req.param("id"));
+		await remove(c, c.req.param("id"));
 		return c.body(null, 204);
 	})
 	.get("/Groups", async (c) => {
 		const page = pageOf(c, withMembers(c) ? MAX_WITH_MEMBERS : MAX_COUNT);
-		const { resources, total } = await groups.list(c.var.directory, page, withMembers(c));
+		const { resources, total } = await groupList.list(c.var.directory, page, withMembers(c));
 		return respondWithList(c, resources, total, page.start);
 	})
 	.post("/Groups", async (c) => respondWith(c, await groups.insert(c, await readObject(c)), 201))
 	.get("/Groups/:id", async (c) =>
-		respondWith(c, await groups.find(c.var.directory, c.req.param("id"), withMembers(c))),
+		respondWith(c, await groupList.find(c.var.directory, c.req.param("id"), withMembers(c))),
 	)
 	.put("/Groups/:id", async (c) =>
 		respondWith(c, await groups.replace(c, c.req.param("id"), await readObject(c))),

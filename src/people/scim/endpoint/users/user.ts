@@ -1,13 +1,13 @@
 import { and, eq, sql } from "drizzle-orm";
 import type { SQLiteColumn } from "drizzle-orm/sqlite-core";
 import * as z from "zod";
-import { aliased } from "../../../db/client.ts";
-import { isPerson, members, users } from "../../../db/schema/people.ts";
-import { type ScimNames, scimUsers } from "../../../db/schema/scim.ts";
-import { email } from "../../../http/fields.ts";
-import { lazy } from "../../../lib/lazy.ts";
-import type { Directory } from "./directory.ts";
-import type { Problem } from "./problems.ts";
+import { aliased } from "../../../../db/client.ts";
+import { isPerson, members, users } from "../../../../db/schema/people.ts";
+import { type ScimNames, scimUsers } from "../../../../db/schema/scim.ts";
+import { email } from "../../../../http/fields.ts";
+import { lazy } from "../../../../lib/lazy.ts";
+import type { Directory } from "../directory.ts";
+import type { Problem } from "../problems.ts";
 import {
 	isObject,
 	type Names,
@@ -17,7 +17,7 @@ import {
 	takeShown,
 	unknownIn,
 	versioned,
-} from "./resource.ts";
+} from "../resource.ts";
 
 /** The attributes of a user that providers can set. */
 export const NAMES: Names = {

@@ -1,14 +1,14 @@
 import { and, eq, isNull, sql } from "drizzle-orm";
-import { changes as changesOf } from "../../../db/changes.ts";
-import { assertExists, assertThat, inList } from "../../../db/client.ts";
-import type { Entry } from "../../../db/record.ts";
-import { invites, users } from "../../../db/schema/people.ts";
-import { isOpen, signIns } from "../../../db/schema/sign_in.ts";
-import { now } from "../../../lib/time.ts";
-import { domainOf } from "../../../organizations/domains/connections.ts";
-import { addressChanged, mailAt, providerOfDomain } from "../../users/mails.ts";
-import type { Directory } from "./directory.ts";
-import type { Problem } from "./problems.ts";
+import { changes as changesOf } from "../../../../db/changes.ts";
+import { assertExists, assertThat, inList } from "../../../../db/client.ts";
+import type { Entry } from "../../../../db/record.ts";
+import { invites, users } from "../../../../db/schema/people.ts";
+import { isOpen, signIns } from "../../../../db/schema/sign_in.ts";
+import { now } from "../../../../lib/time.ts";
+import { domainOf } from "../../../../organizations/domains/connections.ts";
+import { addressChanged, mailAt, providerOfDomain } from "../../../users/mails.ts";
+import type { Directory } from "../directory.ts";
+import type { Problem } from "../problems.ts";
 import type { Row } from "./user.ts";
 
 /* New addresses of accounts (docs/sign-on.md#users). */

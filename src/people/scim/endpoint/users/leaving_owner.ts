@@ -1,10 +1,10 @@
 import { and, eq, gte, ne, sql } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
-import { assertThat, isFailed } from "../../../db/client.ts";
-import { activityLog } from "../../../db/schema/activity_log.ts";
-import { ADMIN, OWNER } from "../../../db/schema/levels.ts";
-import { isActivePerson, members, users } from "../../../db/schema/people.ts";
-import { DAY_MS } from "../../../lib/time.ts";
+import { assertThat, isFailed } from "../../../../db/client.ts";
+import { activityLog } from "../../../../db/schema/activity_log.ts";
+import { ADMIN, OWNER } from "../../../../db/schema/levels.ts";
+import { isActivePerson, members, users } from "../../../../db/schema/people.ts";
+import { DAY_MS } from "../../../../lib/time.ts";
 import {
 	addressText,
 	configured,
@@ -12,8 +12,8 @@ import {
 	linkTo,
 	send,
 	unlinked,
-} from "../../../outbound/mail.ts";
-import type { Directory } from "./directory.ts";
+} from "../../../../outbound/mail.ts";
+import type { Directory } from "../directory.ts";
 import type { Row } from "./user.ts";
 
 /* An owner whom the provider wants to remove (docs/sign-on.md#users). */
