@@ -10,6 +10,7 @@ import { changedFiles, textBefore } from "../build/files.ts";
 import { fail, runAside } from "../build/run.ts";
 import { findDatabaseUses, findKeyWrites } from "./check/database_uses.ts";
 import { findWrongImports } from "./check/imports.ts";
+import { findMembershipWrites } from "./check/memberships.ts";
 import { findDeadReferences } from "./check/references.ts";
 import { findBacktracking } from "./check/regexps.ts";
 import { findSlowness, startPart } from "./check/startup.ts";
@@ -132,6 +133,7 @@ await Promise.all([
 	search("import order", findWrongImports),
 	search("D1 without the guard", findDatabaseUses),
 	search("rows of keys", findKeyWrites),
+	search("memberships written elsewhere", findMembershipWrites),
 	search("references to the documentation", findDeadReferences),
 	search("new regular expressions", () => findBacktracking(changedFiles(), textBefore)),
 	check("documentation and console", buildPages),

@@ -64,6 +64,7 @@ export async function bootstrap(
 	const newUser = { uuid, email, is_email_verified: true };
 	const row = { uuid: v7(), name, plugins_access_level: PLUGINS_ROOT };
 	const organization = firstOrganization?.id ?? organizationId(row.uuid);
+	const made = firstOrganization ? undefined : newOrganization(db, { user_id, email }, row);
 	const key =
 		existingKeys.length === 0
 			? await mint(db, { user_id, label: "First key", scopes: ["*"] })
@@ -73,13 +74,11 @@ export async function bootstrap(
 		await commit(env, db, {
 			changes: [
 				...(existing ? [] : [db.insert(users).values(newUser)]),
-				...(firstOrganization ? [] : newOrganization(db, user_id, row)),
+				...(made?.changes ?? []),
 				...(key ? [key.insert] : []),
 			],
 			entries: [
-				...(firstOrganization
-					? []
-					: [byOperator({ ...created, scope: "Organization", item_id: row.uuid, name })]),
+				...(made?.entries ?? []).map(byOperator),
 				...(existing
 					? []
 					: [byOperator({ ...created, scope: "User", item_id: uuid, name: email })]),

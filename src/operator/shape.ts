@@ -3,7 +3,7 @@ import * as z from "zod";
 import type { Kind } from "../db/event_types.ts";
 import type { Details } from "../db/record.ts";
 import { email, name, normalizeAddress, set, text, uuid } from "../http/fields.ts";
-import { METHODS } from "../organizations/domains/connections.ts";
+import { METHODS } from "../people/connections.ts";
 import { create as newKey } from "../people/personal_api_keys/shape.ts";
 
 const PLUGIN_LEVELS = ["0", "3", "6", "9"];
@@ -42,12 +42,12 @@ export type Outcome = { result: Record<string, unknown> } | { error: string };
 
 /** An entry without a user, in the log of an organization; null: in no log. */
 type OperatorEntry = Kind &
-	Omit<Details, "trigger" | "organization" | "project"> & { organization: number | SQL | null };
+	Omit<Details, "organization" | "project"> & { organization: number | SQL | null };
 
 /** Returns an entry by the operator. */
 export const byOperator = (entry: OperatorEntry) => ({
 	...entry,
-	trigger: { job: "operator" },
+	trigger: { job: "operator", ...entry.trigger },
 	user_id: null,
 	project: null,
 });

@@ -30,7 +30,8 @@ export function join(db: Database, { organization, user_id, level, name, via }: 
 	const is_active = via !== "service_account";
 	const row = { id, organization_id: organization, user_id, level, is_active };
 	const entry = { scope: "Member", activity: "created", item_id: id, name } as const;
-	return { changes: [db.insert(members).values(row)], entries: [{ ...entry, trigger: { via } }] };
+	const changes = [db.insert(members).values(row)] as const;
+	return { changes, entries: [{ ...entry, trigger: { via } }] };
 }
 
 /** Sets the level of members. The caller writes the entry, with what else has changed. */

@@ -34,12 +34,9 @@ test("a search in domains and invites knows new names, and no deleted ones", asy
 test("a search finds nothing of an organization whose id ends like one's own", async () => {
 	const [one, other] = [await world(), await world()];
 	const twin = other.id.slice(0, -6) + one.id.slice(-6);
-	const [first, ...rest] = newOrganization(db, other.owner.id, {
-		uuid: twin,
-		name: "Twin",
-		plugins_access_level: 9,
-	});
-	await db.batch([first, ...rest]);
+	const { email, id: user_id } = other.owner;
+	const row = { uuid: twin, name: "Twin", plugins_access_level: 9 };
+	await db.batch(newOrganization(db, { user_id, email }, row).changes);
 	const domain = `qqz-${v7()}.example.com`;
 	const target_email = `qqz-${v7()}@example.com`;
 	const member = await person({ first_name: "Qqzoe" });

@@ -226,8 +226,10 @@ export const LEASED = { lease_expires_at: "9999-12-31T23:59:59.999Z" };
 export async function world(name = "Acme") {
 	const owner = await person();
 	const id = v7();
+	const row = { uuid: id, name, plugins_access_level: 9 };
+	const { changes } = newOrganization(db, { ...owner, user_id: owner.id }, row);
 	const [, , , , [project]] = await db.batch([
-		...newOrganization(db, owner.id, { uuid: id, name, plugins_access_level: 9 }),
+		...changes,
 		db
 			.select()
 			.from(projects)

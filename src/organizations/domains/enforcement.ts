@@ -4,7 +4,7 @@ import { isActivePerson, members, users } from "../../db/schema/people.ts";
 import { personalApiKeys } from "../../db/schema/personal_api_keys.ts";
 import { identities } from "../../db/schema/sign_in.ts";
 import { endKeys } from "../../keys/rows.ts";
-import { connectionOf, domainOfSql } from "./connections.ts";
+import { connectionOf, domainOfSql } from "../../people/connections.ts";
 
 /* Enforcing single sign-on for the addresses of a domain (docs/sign-on.md#enforcement). */
 

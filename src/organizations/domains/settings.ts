@@ -11,7 +11,8 @@ import { doesNotExist, forbidden, invalid, orNotFound } from "../../http/errors.
 import { newToken } from "../../keys/keys.ts";
 import { now } from "../../lib/time.ts";
 import { linkTo } from "../../outbound/mail.ts";
-import { connectionOf, isReplaced, seal, secretIn, whyIncomplete } from "./connections.ts";
+import { connectionOf } from "../../people/connections.ts";
+import { isReplaced, seal, secretIn, whyIncomplete } from "./connections.ts";
 import { endSessions, isTested, selectBreakGlass } from "./enforcement.ts";
 import { checkIssuer } from "./issuer.ts";
 import { lapsedClaim, release } from "./ownership.ts";

@@ -15,7 +15,7 @@ import {
 	uuid,
 } from "../../http/fields.ts";
 import { documentAs } from "../../http/router.ts";
-import { METHODS } from "./connections.ts";
+import { METHODS } from "../../people/connections.ts";
 import { INVALID_ISSUER, isIssuer } from "./issuer.ts";
 
 const NAME_TEXT =

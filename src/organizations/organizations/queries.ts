@@ -13,6 +13,7 @@ import { members, users } from "../../db/schema/people.ts";
 import { throttledUntil } from "../../http/errors.ts";
 import type { Page } from "../../http/page.ts";
 import { DAY_MS, iso, now } from "../../lib/time.ts";
+import { join } from "../../people/memberships.ts";
 import { type create, Organization, type Team, type update as Update } from "./shape.ts";
 
 /** Returns at most 48 characters of a-z, 0-9, underscores and hyphens; perhaps none. */
@@ -83,19 +84,32 @@ export const find = async (tenant: Tenant) => toOrganization(await read(tenant))
 
 type New = z.infer<typeof create> & { uuid: string; plugins_access_level: number };
 
+type Owner = {
+	/** May be SQL, for a user who is created earlier in the batch. */
+	user_id: number | SQL<number>;
+	email: string;
+};
+
 /**
- * Statements that create an organization with its owner and a first project. Both become the
- * owner's current ones.
- * @param user_id the owner; may be SQL, for a user who is created earlier in the batch
+ * The parts of a write that creates an organization with its owner and a first project. Both become
+ * the owner's current ones.
  */
-export function newOrganization(db: Database, user_id: number | SQL<number>, row: New) {
+export function newOrganization(db: Database, { user_id, email }: Owner, row: New) {
 	const organization_id = organizationId(row.uuid);
+	const item_id = row.uuid;
+	const joined = join(db, {
+		organization: organization_id,
+		user_id,
+		level: OWNER,
+		name: email,
+		via: "creation",
+	});
 	const isOver = sql`${users.organizations_created_since} <= ${iso(Date.now() - DAY_MS)}`;
 	const slug = sql`(select value from json_each(${JSON.stringify(candidates(row.name))})
     where not exists (select 1 from ${organizations} where ${organizations.slug} = value) order by key limit 1)`;
-	return [
+	const changes = [
 		db.insert(organizations).values({ ...row, slug }),
-		db.insert(members).values({ organization_id, user_id, level: OWNER }),
+		...joined.changes,
 		db.insert(projects).values({ organization_id, name: "Default project" }),
 		db
 			.update(users)
@@ -107,6 +121,12 @@ export function newOrganization(db: Database, user_id: number | SQL<number>, row
 			})
 			.where(eq(users.id, user_id)),
 	] as const;
+	const created = { activity: "created", scope: "Organization", item_id, name: row.name } as const;
+	const entries = [created, ...joined.entries];
+	return {
+		changes,
+		entries: entries.map((entry) => ({ ...entry, organization: organization_id })),
+	};
 }
 
 /** The maximum number of organizations that a user can create in a day. */
@@ -122,34 +142,34 @@ export const insert = (tenant: Tenant, body: z.infer<typeof create>) =>
 		const { db, env, key } = tenant;
 		const mayCreate = sql`(${users.organizations_created} < ${maxPerDay(env)}
 			or ${users.organizations_created_since} <= ${iso(Date.now() - DAY_MS)})`;
-		const { may_create, since } = await tenant.find(
+		const { may_create, since, email } = await tenant.find(
 			db
 				.select({
 					may_create: mayCreate.mapWith(Boolean).as("may_create"),
 					since: users.organizations_created_since,
+					email: users.email,
 				})
 				.from(users)
 				.where(eq(users.id, key.user_id)),
 		);
 		if (!may_create) throw throttledUntil(Date.parse(since) + DAY_MS);
-		return write(tenant, body, sql`${eq(users.id, key.user_id)} and ${mayCreate}`);
+		const owner = { user_id: key.user_id, email };
+		return write(tenant, body, {
+			owner,
+			mayCreate: sql`${eq(users.id, key.user_id)} and ${mayCreate}`,
+		});
 	});
 
-async function write(tenant: Tenant, body: z.infer<typeof create>, mayCreate: SQL) {
+async function write(
+	tenant: Tenant,
+	body: z.infer<typeof create>,
+	{ owner, mayCreate }: { owner: Owner; mayCreate: SQL },
+) {
 	const uuid = v7();
 	const plugins_access_level = Number(tenant.env.DEFAULT_PLUGINS_ACCESS_LEVEL);
-	const values = { ...body, uuid, plugins_access_level };
-	const entry = {
-		activity: "created" as const,
-		scope: "Organization" as const,
-		item_id: uuid,
-		name: body.name,
-		organization: organizationId(uuid),
-	};
 	const row = await tenant.write({
 		checks: [assertExists(tenant.db, users, mayCreate)],
-		changes: newOrganization(tenant.db, tenant.key.user_id, values),
-		entries: [entry],
+		...newOrganization(tenant.db, owner, { ...body, uuid, plugins_access_level }),
 		answer: select(tenant).where(eq(organizations.uuid, uuid)),
 	});
 	return toOrganization(row);

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { level, pluginsAccessLevel } from "../../db/schema/levels.ts";
 import { boolean, integer, name, set, text, timestamp, uuid, uuidOr } from "../../http/fields.ts";
-import { Project } from "../projects/shape.ts";
+import { Project } from "../../people/users/project.ts";
 
 /** In paths. */
 export const organizationId = uuidOr("@current").describe(

@@ -16,13 +16,8 @@ import { organizationId, organizations, projects } from "../../db/schema/organiz
 import { members } from "../../db/schema/people.ts";
 import { doesNotExist, invalid, notFound } from "../../http/errors.ts";
 import type { Key, Page } from "../../http/page.ts";
-import {
-	type create,
-	type filters,
-	type Project,
-	projectColumns,
-	type update as Update,
-} from "./shape.ts";
+import { type Project, projectColumns } from "../../people/users/project.ts";
+import type { create, filters, update as Update } from "./shape.ts";
 
 const select = ({ db }: Tenant) => db.select(projectColumns).from(projects);
 

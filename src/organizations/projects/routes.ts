@@ -3,8 +3,9 @@ import { atLeast } from "../../access/middleware.ts";
 import { ADMIN, OWNER } from "../../db/schema/levels.ts";
 import { page } from "../../http/page.ts";
 import { created, noContent, ok, paginated, router, type Text } from "../../http/router.ts";
+import { Project } from "../../people/users/project.ts";
 import * as projects from "./queries.ts";
-import { create, filters, Project, projectId, update } from "./shape.ts";
+import { create, filters, projectId, update } from "./shape.ts";
 
 type Texts = {
 	list: Text;

@@ -1,8 +1,6 @@
-import { sql } from "drizzle-orm";
 import * as z from "zod";
-import { aliased } from "../../db/client.ts";
-import { organizationUuid, projects } from "../../db/schema/organizations.ts";
-import { boolean, name, notAChoice, rawText, text, timestamp, uuid } from "../../http/fields.ts";
+import { boolean, name, notAChoice, rawText, text, uuid } from "../../http/fields.ts";
+import { ACCESS_CONTROL_TEXT, NAME_TEXT } from "../../people/users/project.ts";
 
 /** In paths. */
 export const projectId = z
@@ -10,14 +8,8 @@ export const projectId = z
 	.regex(/^(\d{1,15}|@current)$/)
 	.describe("The project's id, or `@current` for your current one.");
 
-const NAME_TEXT =
-	"What people call the project, at most 200 characters. Doesn't have to be unique.";
-
 const TIMEZONE_TEXT =
 	"A name in the IANA time zone database, in any case. Offsets such as `+02:00` are rejected.";
-
-const ACCESS_CONTROL_TEXT =
-	"Whether the project is private: only the organization's admins and owners, and the project's own members, can see it.";
 
 /** Returns the name as the IANA time zone database capitalizes it; undefined if it isn't there. */
 function canonical(timeZone: string) {
@@ -39,38 +31,6 @@ const timezone = text()
 	})
 	.overwrite((name) => canonical(name) ?? name)
 	.meta({ examples: ["Europe/Berlin"] });
-
-/** docs/organizations.md#projects. */
-export const Project = z
-	.object({
-		id: z
-			.int()
-			.describe("Identifies the project, in paths too. Other resources call it `team_id`."),
-		uuid: z.guid().describe("Another id of the project, which you can't use in paths."),
-		organization: z.guid().describe("The id of the organization that the project belongs to."),
-		name: z.string().describe(NAME_TEXT),
-		timezone: z
-			.string()
-			.describe(
-				"The project's time zone: a name in the IANA time zone database, such as `Europe/Berlin`.",
-			),
-		access_control: z.boolean().describe(ACCESS_CONTROL_TEXT),
-		created_at: timestamp().describe("When the project was created."),
-	})
-	.meta({ id: "Project" });
-
-/** The columns of a `Project`. `id` and `uuid` are aliased, for joins with other tables. */
-export const projectColumns = {
-	id: aliased(projects.id, "project_id"),
-	uuid: aliased(projects.uuid, "project_uuid"),
-	organization: sql<string>`${organizationUuid(projects.organization_id)}`.as(
-		"project_organization",
-	),
-	name: projects.name,
-	timezone: projects.timezone,
-	access_control: projects.access_control,
-	created_at: projects.created_at,
-};
 
 export const filters = z.object({
 	search: rawText(200)

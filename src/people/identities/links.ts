@@ -5,7 +5,7 @@ import { domains } from "../../db/schema/organizations.ts";
 import { users } from "../../db/schema/people.ts";
 import { identities, signIns } from "../../db/schema/sign_in.ts";
 import { now } from "../../lib/time.ts";
-import { domainOfSql } from "../../organizations/domains/connections.ts";
+import { domainOfSql } from "../connections.ts";
 
 /* Ending links between users and their accounts at providers (docs/sign-on.md#unlinking). */
 

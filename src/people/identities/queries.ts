@@ -9,7 +9,7 @@ import { domains, organizations } from "../../db/schema/organizations.ts";
 import { identities } from "../../db/schema/sign_in.ts";
 import { orNotFound } from "../../http/errors.ts";
 import type { Page } from "../../http/page.ts";
-import { methodOf } from "../../organizations/domains/connections.ts";
+import { methodOf } from "../connections.ts";
 import { identityRemoved, mailCaller } from "../users/mails.ts";
 import { isLink, selectLinks, unlinking } from "./links.ts";
 import type { Identity } from "./shape.ts";

@@ -7,7 +7,7 @@ import { assertExists, assertThat } from "../../db/client.ts";
 import { invites, isActivePerson, isAdminLevel, members, users } from "../../db/schema/people.ts";
 import { personalApiKeys } from "../../db/schema/personal_api_keys.ts";
 import { endKeys, mint } from "../../keys/rows.ts";
-import { needsMoreThanMail } from "../../organizations/domains/sign_in_rules.ts";
+import { needsMoreThanMail } from "../identities/sign_in_rules.ts";
 import { highestProjectLevel, inviterMayInvite } from "../levels.ts";
 import * as memberships from "../memberships.ts";
 import { userColumns } from "../users/shape.ts";

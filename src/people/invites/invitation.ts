@@ -12,7 +12,7 @@ import { badCredentials, notFound } from "../../http/errors.ts";
 import { countRequest } from "../../http/rate_limit.ts";
 import { addressOf, checkAddress, countFailure } from "../../keys/addresses.ts";
 import { digest, type Key, toKey } from "../../keys/keys.ts";
-import { needsMoreThanMail } from "../../organizations/domains/sign_in_rules.ts";
+import { needsMoreThanMail } from "../identities/sign_in_rules.ts";
 import { inviterMayInvite } from "../levels.ts";
 import { isExpired, type Invitation as Preview } from "./shape.ts";
 

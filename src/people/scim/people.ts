@@ -230,11 +230,13 @@ export function plan(place: Place, state: State, targets: Target[], mapping = st
 const isOf = ({ organization }: Place, ids: number[]) =>
 	and(eq(members.organization_id, organization), inList(members.user_id, ids));
 
+type Parts = { changes: readonly Statement[]; entries: readonly Entry[] };
+
 /** Adds, changes and removes memberships. */
 function planMembers(place: Place, { names }: State, steps: Step[]) {
 	const { db, organization } = place;
 	const byLevel = new Map<number, number[]>();
-	const parts = steps.map(({ user_id, before, after }): Pick<Plan, "changes" | "entries"> => {
+	const parts = steps.map(({ user_id, before, after }): Parts => {
 		const { email: name = "", member_id } = names.get(user_id) ?? {};
 		if (!before && after)
 			return join(db, { organization, user_id, level: after.level, name, via: "scim" });

@@ -3,7 +3,6 @@ import { drizzle } from "drizzle-orm/d1";
 import type { Tenant } from "../../access/tenant.ts";
 import { isActivePerson, users } from "../../db/schema/people.ts";
 import { now } from "../../lib/time.ts";
-import { providerOf } from "../../organizations/domains/connections.ts";
 import {
 	addressText,
 	configured,
@@ -14,6 +13,7 @@ import {
 	trusted,
 	unlinked,
 } from "../../outbound/mail.ts";
+import { providerOf } from "../connections.ts";
 
 /* Mails that tell users about changes of their account (docs/keys.md#mails-about-your-account). */
 

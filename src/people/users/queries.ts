@@ -17,7 +17,7 @@ import {
 } from "../../db/schema/organizations.ts";
 import { members, users } from "../../db/schema/people.ts";
 import { doesNotExist, forbidden, orNotFound } from "../../http/errors.ts";
-import { projectColumns } from "../../organizations/projects/shape.ts";
+import { projectColumns } from "./project.ts";
 import { type Me, type Membership, type update as Update, userColumns } from "./shape.ts";
 
 /** Selects the caller if `uuid` is `@me` or the caller's own uuid, otherwise no row. */

@@ -3,7 +3,7 @@ import { aliased } from "../../db/client.ts";
 import { level } from "../../db/schema/levels.ts";
 import { users } from "../../db/schema/people.ts";
 import { integer, text, uuid } from "../../http/fields.ts";
-import { Project } from "../../organizations/projects/shape.ts";
+import { Project } from "./project.ts";
 
 /** A user, embedded in other resources. */
 export const User = z

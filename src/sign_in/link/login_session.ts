@@ -7,7 +7,7 @@ import { isOpen, recoveryCodes, signIns, twoFactors } from "../../db/schema/sign
 import { expiryOf, maxMinutes } from "../../keys/lifetime.ts";
 import { endKeys, mint } from "../../keys/rows.ts";
 import { now } from "../../lib/time.ts";
-import { needsFactor, ssoOf } from "../../organizations/domains/sign_in_rules.ts";
+import { needsFactor, ssoOf } from "../../people/identities/sign_in_rules.ts";
 import { areAll, endEntry } from "../../people/personal_api_keys/sessions.ts";
 import { userColumns } from "../../people/users/shape.ts";
 import {

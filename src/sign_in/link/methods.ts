@@ -4,14 +4,9 @@ import type * as z from "zod";
 import { connect } from "../../db/bookmark.ts";
 import { domains } from "../../db/schema/organizations.ts";
 import type { App } from "../../env.ts";
-import {
-	connectionOf,
-	domainOf,
-	hasOidc,
-	hasSaml,
-	pathOf,
-} from "../../organizations/domains/connections.ts";
+import { hasOidc, hasSaml } from "../../organizations/domains/connections.ts";
 import { configured as hasMail } from "../../outbound/mail.ts";
+import { connectionOf, domainOf, pathOf } from "../../people/connections.ts";
 import { configured as providers } from "../oidc/connections.ts";
 import type { SignInMethods } from "./shape.ts";
 

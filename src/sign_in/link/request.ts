@@ -12,8 +12,6 @@ import { invalid } from "../../http/errors.ts";
 import { digest, newToken } from "../../keys/keys.ts";
 import { logWarning } from "../../lib/log.ts";
 import { iso } from "../../lib/time.ts";
-import { providerOf } from "../../organizations/domains/connections.ts";
-import { ssoOf } from "../../organizations/domains/sign_in_rules.ts";
 import {
 	addressText,
 	configured,
@@ -23,6 +21,8 @@ import {
 	send,
 	unlinked,
 } from "../../outbound/mail.ts";
+import { providerOf } from "../../people/connections.ts";
+import { ssoOf } from "../../people/identities/sign_in_rules.ts";
 import type { SignInRequested } from "./shape.ts";
 
 type Recipient = { first_name: string; email: string; loses_keys: boolean };

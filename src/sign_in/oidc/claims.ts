@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { lowerCaseAscii, email as validEmail } from "../../http/fields.ts";
 import { namesOf } from "../../lib/person_names.ts";
-import { domainOf } from "../../organizations/domains/connections.ts";
+import { domainOf } from "../../people/connections.ts";
 import { SignInError } from "../provider/problems.ts";
 import type { Verified } from "../provider/shape.ts";
 import type { Connection } from "./connections.ts";

@@ -3,7 +3,8 @@ import type { Context } from "hono";
 import { connect } from "../../db/bookmark.ts";
 import { domains } from "../../db/schema/organizations.ts";
 import type { App } from "../../env.ts";
-import { connectionOf, unseal } from "../../organizations/domains/connections.ts";
+import { unseal } from "../../organizations/domains/connections.ts";
+import { connectionOf } from "../../people/connections.ts";
 import { SignInError } from "../provider/problems.ts";
 import type { Started } from "../provider/shape.ts";
 

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { redirects, router } from "../../http/router.ts";
-import { METHODS } from "../../organizations/domains/connections.ts";
+import { METHODS } from "../../people/connections.ts";
 import { finish } from "../provider/finish.ts";
 import { callback, domainIn, goToProvider, providerIn } from "./sign_on.ts";
 

@@ -3,7 +3,7 @@ import * as z from "zod";
 import type { App } from "../../env.ts";
 import { email } from "../../http/fields.ts";
 import { newToken } from "../../keys/keys.ts";
-import { connectionOf, pathOf } from "../../organizations/domains/connections.ts";
+import { connectionOf, pathOf } from "../../people/connections.ts";
 import { fail, signInWith } from "../provider/finish.ts";
 import { expired } from "../provider/problems.ts";
 import { Started } from "../provider/shape.ts";

@@ -10,7 +10,7 @@ import { countWhere } from "../../db/list.ts";
 import { passkeys, signIns, twoFactors } from "../../db/schema/sign_in.ts";
 import { orNotFound } from "../../http/errors.ts";
 import type { Page } from "../../http/page.ts";
-import { isEnforced } from "../../organizations/domains/sign_in_rules.ts";
+import { isEnforced } from "../../people/identities/sign_in_rules.ts";
 import * as sessions from "../../people/personal_api_keys/sessions.ts";
 import { mailCaller, passkeyRemoved } from "../../people/users/mails.ts";
 import {

@@ -6,7 +6,7 @@ import { domains } from "../../db/schema/organizations.ts";
 import { isActivePerson, users } from "../../db/schema/people.ts";
 import { identities } from "../../db/schema/sign_in.ts";
 import type { App } from "../../env.ts";
-import { domainOf } from "../../organizations/domains/connections.ts";
+import { domainOf } from "../../people/connections.ts";
 import { type Problem, SignInError } from "./problems.ts";
 import type { Verified } from "./shape.ts";
 

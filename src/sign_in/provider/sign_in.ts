@@ -13,8 +13,8 @@ import type { App } from "../../env.ts";
 import { addressOf } from "../../keys/addresses.ts";
 import { digest, newToken } from "../../keys/keys.ts";
 import { iso, now } from "../../lib/time.ts";
-import { methodOf } from "../../organizations/domains/connections.ts";
 import { singleLine } from "../../outbound/mail.ts";
+import { methodOf } from "../../people/connections.ts";
 import { join } from "../../people/memberships.ts";
 import { identityLinked, mailChange } from "../../people/users/mails.ts";
 import {

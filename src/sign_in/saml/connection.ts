@@ -8,8 +8,8 @@ import { notFound } from "../../http/errors.ts";
 import { type Saml, saml } from "../../isolates/saml/client.ts";
 import type { Parties } from "../../isolates/saml/worker.ts";
 import { logError } from "../../lib/log.ts";
-import { connectionOf, pathOf } from "../../organizations/domains/connections.ts";
 import { linkTo } from "../../outbound/mail.ts";
+import { connectionOf, pathOf } from "../../people/connections.ts";
 import { SignInError } from "../provider/problems.ts";
 
 /** Returns the service's side of a domain's connection. It doesn't depend on the request's host. */

@@ -1,7 +1,7 @@
 import type { Context } from "hono";
 import type { App } from "../../env.ts";
 import { newToken } from "../../keys/keys.ts";
-import { connectionOf } from "../../organizations/domains/connections.ts";
+import { connectionOf } from "../../people/connections.ts";
 import { SignInError } from "../provider/problems.ts";
 import { start } from "../provider/start.ts";
 import { startState } from "../provider/state.ts";

@@ -6,7 +6,7 @@ import { insertEach } from "../../db/client.ts";
 import { users } from "../../db/schema/people.ts";
 import { recoveryCodes, signInStates, twoFactors } from "../../db/schema/sign_in.ts";
 import { forbidden, invalid, orNotFound } from "../../http/errors.ts";
-import { isEnforced } from "../../organizations/domains/sign_in_rules.ts";
+import { isEnforced } from "../../people/identities/sign_in_rules.ts";
 import * as sessions from "../../people/personal_api_keys/sessions.ts";
 import { type Reference, referenceOf } from "../webauthn/challenges.ts";
 import { countAttempt, factorColumns, type Given, isGiven, prove } from "./proof.ts";

@@ -8,7 +8,7 @@ import type { ActivityOf } from "../../db/event_types.ts";
 import { twoFactors } from "../../db/schema/sign_in.ts";
 import { invalid } from "../../http/errors.ts";
 import { now } from "../../lib/time.ts";
-import { isEnforced } from "../../organizations/domains/sign_in_rules.ts";
+import { isEnforced } from "../../people/identities/sign_in_rules.ts";
 import * as sessions from "../../people/personal_api_keys/sessions.ts";
 import {
 	codesReplaced,

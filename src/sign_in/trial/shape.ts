@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { explain, rawText, text } from "../../http/fields.ts";
-import { METHODS } from "../../organizations/domains/connections.ts";
+import { METHODS } from "../../people/connections.ts";
 import { PROBLEMS } from "../provider/problems.ts";
 import { Verified } from "../provider/shape.ts";
 

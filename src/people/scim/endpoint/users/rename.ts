@@ -5,7 +5,7 @@ import type { Entry } from "../../../../db/record.ts";
 import { invites, users } from "../../../../db/schema/people.ts";
 import { isOpen, signIns } from "../../../../db/schema/sign_in.ts";
 import { now } from "../../../../lib/time.ts";
-import { domainOf } from "../../../../organizations/domains/connections.ts";
+import { domainOf } from "../../../connections.ts";
 import { addressChanged, mailAt, providerOfDomain } from "../../../users/mails.ts";
 import type { Directory } from "../directory.ts";
 import type { Problem } from "../problems.ts";

@@ -1,7 +1,7 @@
 import { type Column, type SQL, sql } from "drizzle-orm";
 import { domains, organizations } from "../../db/schema/organizations.ts";
 import { members, users } from "../../db/schema/people.ts";
-import { domainOfSql } from "./connections.ts";
+import { domainOfSql } from "../connections.ts";
 
 /** SQL for the connection that a domain enforces, as in `identities`. */
 const enforced = sql`iif(${domains.sso_enforcement} in ('saml', 'oidc'),
