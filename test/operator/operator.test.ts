@@ -42,10 +42,16 @@ test("bootstrap creates and logs a user, an organization, a project and a key, b
 		teams: [{ id: result.project }],
 	});
 	const entries = await call("GET", `/api/organizations/${organization}/activity_log/`, { key });
-	expect(entries.body).toMatchObject({ count: 3 });
+	expect(entries.body).toMatchObject({ count: 4 });
 	expect(entries.body.results).toMatchObject([
 		{ ...byOperator, activity: "created", scope: "PersonalApiKey" },
 		{ ...byOperator, activity: "created", scope: "User" },
+		{
+			...byOperator,
+			activity: "created",
+			scope: "Member",
+			detail: { name: options.email, trigger: { job: "operator", via: "creation" } },
+		},
 		{ ...byOperator, activity: "created", scope: "Organization" },
 	]);
 	const again = await operate("bootstrap", { ...options, organization: "X" });
