@@ -50,7 +50,7 @@ test("bootstrap creates and logs a user, an organization, a project and a key, b
 			...byOperator,
 			activity: "created",
 			scope: "Member",
-			detail: { name: options.email, trigger: { job: "operator", via: "creation" } },
+			detail: { name: "new@example.com", trigger: { job: "operator", via: "creation" } },
 		},
 		{ ...byOperator, activity: "created", scope: "Organization" },
 	]);
