@@ -39,7 +39,7 @@ async function fill<T extends SQLiteTable>(
 	row: (i: number) => Partial<T["$inferInsert"]> & Record<string, unknown>,
 ) {
 	const rows = Array.from({ length: n }, (_, i) => row(i));
-	for (let i = 0; i < n; i += 1000) await insertEach(db, table, rows.slice(i, i + 1000), sql`true`);
+	for (let i = 0; i < n; i += 1000) await insertEach(db, table, { rows: rows.slice(i, i + 1000) });
 }
 
 /** How many things are due. */

@@ -92,21 +92,26 @@ export function insertWhere<T extends SQLiteTable>(
 	return db.insert(table).select(sql`select ${sql.join(values, sql`, `)} where ${condition}`);
 }
 
+/** Which rows are inserted, and SQL for columns that they don't have. */
+type Inserted = { condition?: SQL; computed?: Record<string, SQL> };
+
 /**
  * Inserts the `rows` for which `condition` is true when the statement runs. The rows are bound as a
  * single JSON value; the condition refers to a column of the new row as `value ->> 'name'`. All
  * rows must have the same columns. The default of a missing column is computed once for all rows.
- * @param computed SQL for columns that the rows don't have
  */
 export function insertEach<T extends SQLiteTable>(
 	db: Database,
 	table: T,
-	rows: (Partial<T["$inferInsert"]> & Record<string, unknown>)[],
-	condition: SQL,
-	computed?: Record<string, SQL>,
+	{
+		rows,
+		...options
+	}: Inserted & {
+		rows: (Partial<T["$inferInsert"]> & Record<string, unknown>)[];
+	},
 ) {
 	const names = Object.keys(rows[0] ?? {});
-	return insertJson(db, table, sql`${toJson(table, rows)}`, condition, names, computed);
+	return insertJson(db, table, { rows: sql`${toJson(table, rows)}`, names, ...options });
 }
 
 /** Returns the JSON of rows as they are stored. */
@@ -127,10 +132,12 @@ export function toJson(table: SQLiteTable, rows: Record<string, unknown>[]) {
 export function insertJson<T extends SQLiteTable>(
 	db: Database,
 	table: T,
-	rows: SQL,
-	condition: SQL,
-	names = Object.keys(getTableColumns(table)),
-	computed: Record<string, SQL> = {},
+	{
+		rows,
+		names = Object.keys(getTableColumns(table)),
+		condition = sql`true`,
+		computed = {},
+	}: Inserted & { rows: SQL; names?: string[] },
 ) {
 	const values = Object.entries(getTableColumns(table)).map(([name, column]) =>
 		names.includes(name)
@@ -146,9 +153,7 @@ export function insertJson<T extends SQLiteTable>(
 export function deleteOlderThan(
 	db: Database,
 	table: SQLiteTable,
-	id: SQLiteColumn,
-	at: SQLiteColumn,
-	before: string,
+	{ id, at, before }: { id: SQLiteColumn; at: SQLiteColumn; before: string },
 ) {
 	const old = db.select({ id }).from(table).where(lt(at, before)).orderBy(at).limit(10_000);
 	return db.delete(table).where(inArray(id, old));

@@ -101,16 +101,13 @@ const record = (db: Database, entry: SignedEntry) =>
 const cachedInsert = cacheByForm(
 	(db, { isSystem }: { isSystem: boolean }) =>
 		new CachedStatement(
-			insertJson(
-				db,
-				activityLog,
-				placeholder("rows"),
-				sql`true`,
-				Object.keys(getTableColumns(activityLog)).filter(
+			insertJson(db, activityLog, {
+				rows: placeholder("rows"),
+				names: Object.keys(getTableColumns(activityLog)).filter(
 					(name) => isSystem || !(name in totalsOfEach),
 				),
-				totalsOfEach,
-			),
+				computed: totalsOfEach,
+			}),
 		),
 );
 
@@ -138,4 +135,9 @@ export const insertEntries = (
 	db: Database,
 	rows: (EntryRow & Record<string, unknown>)[],
 	condition: SQL,
-) => insertEach(db, activityLog, rows, condition, rows[0]?.is_system ? {} : totalsOfEach);
+) =>
+	insertEach(db, activityLog, {
+		rows,
+		condition,
+		computed: rows[0]?.is_system ? {} : totalsOfEach,
+	});

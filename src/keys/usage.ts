@@ -45,12 +45,10 @@ function add(use: Use) {
 
 /** Adds the sums to those of other isolates. Keys that have been deleted since are skipped. */
 const insert = ({ DB }: Env, uses: Use[]) =>
-	insertEach(
-		drizzle(DB),
-		personalApiKeyDays,
-		uses,
-		sql`exists (select 1 from ${personalApiKeys} where ${personalApiKeys.id} = value ->> 'key_id')`,
-	).onConflictDoUpdate({
+	insertEach(drizzle(DB), personalApiKeyDays, {
+		rows: uses,
+		condition: sql`exists (select 1 from ${personalApiKeys} where ${personalApiKeys.id} = value ->> 'key_id')`,
+	}).onConflictDoUpdate({
 		target: [personalApiKeyDays.key_id, personalApiKeyDays.day],
 		set: {
 			requests: sql`requests + excluded.requests`,

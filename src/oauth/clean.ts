@@ -40,12 +40,13 @@ export async function deleteOld({ DB }: Env, at: number) {
 			),
 		)
 		.limit(10_000);
+	const codes = oauthCodes;
 	const devices = oauthDeviceRequests;
-	const old = iso(at - HOUR_MS);
+	const before = iso(at - HOUR_MS);
 	await db.batch([
 		endKeys(db, inArray(personalApiKeys.id, over)),
 		endKeys(db, inArray(personalApiKeys.id, expired)),
-		deleteOlderThan(db, oauthCodes, oauthCodes.hash, oauthCodes.expires_at, old),
-		deleteOlderThan(db, devices, devices.user_code_hash, devices.expires_at, old),
+		deleteOlderThan(db, codes, { id: codes.hash, at: codes.expires_at, before }),
+		deleteOlderThan(db, devices, { id: devices.user_code_hash, at: devices.expires_at, before }),
 	]);
 }

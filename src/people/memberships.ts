@@ -75,13 +75,11 @@ export function joinProjects(
 		condition,
 	);
 	return [
-		insertEach(
-			db,
-			projectMembers,
+		insertEach(db, projectMembers, {
 			rows,
-			sql`exists (select 1 from ${projects} where ${isProject})`,
-			{ organization_id: organization, ...(user_id && { user_id }) },
-		),
+			condition: sql`exists (select 1 from ${projects} where ${isProject})`,
+			computed: { organization_id: organization, ...(user_id && { user_id }) },
+		}),
 	];
 }
 

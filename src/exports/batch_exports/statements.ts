@@ -115,7 +115,7 @@ export function passPause(
 		: unpaused;
 	return {
 		statements: [
-			insertEach(db, batchExportRuns, runs, sql`true`).onConflictDoNothing(),
+			insertEach(db, batchExportRuns, { rows: runs }).onConflictDoNothing(),
 			logWhere(db, { batch_export_id: row_id, ...entry }),
 		],
 		columns: {

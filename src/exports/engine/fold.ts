@@ -154,12 +154,9 @@ function replace(db: Database, old: Old[], removed: Stored[], written: Stored[])
 			sql`(batch_export_id, "by", start_at) in (
 					select value ->> 0, value ->> 1, value ->> 2 from json_each(${ranges}))`,
 		),
-		insertEach(
-			db,
-			batchExportRanges,
-			written.map(({ start, end, ...range }) => ({ ...range, start_at: start, end_at: end })),
-			sql`true`,
-		).onConflictDoUpdate({
+		insertEach(db, batchExportRanges, {
+			rows: written.map(({ start, end, ...range }) => ({ ...range, start_at: start, end_at: end })),
+		}).onConflictDoUpdate({
 			target: [batchExportRanges.batch_export_id, batchExportRanges.by, batchExportRanges.start_at],
 			set: Object.fromEntries(
 				(["end_at", "latest_error", "runs", "rows", "bytes"] as const).map((name) => [

@@ -125,7 +125,10 @@ async function insertDueRuns(db: Database, at: number) {
 	const isUnchanged = sql`exists (select 1 from batch_exports as e where e.id = value ->> 'batch_export_id'
 		and e.due_at = value ->> 'due' and e.interval = value ->> 'interval' and not e.paused and not e.deleted)`;
 	await db.batch([
-		insertEach(db, batchExportRuns, runsOf.flat(), isUnchanged).onConflictDoNothing(),
+		insertEach(db, batchExportRuns, {
+			rows: runsOf.flat(),
+			condition: isUnchanged,
+		}).onConflictDoNothing(),
 		appendEach(db, EXPORT_LOGS, entries, isUnchanged),
 		insertEntries(db, events, isUnchanged),
 		db

@@ -231,7 +231,7 @@ const deleteReplaced = cacheStatement(["emails"], ({ db, organization }, { email
 );
 
 const insertInvites = cacheStatement(["rows"], ({ db }, { rows }) =>
-	insertJson(db, invites, rows, sql`true`),
+	insertJson(db, invites, { rows }),
 );
 
 const selectNew = cacheStatement(["ids"], (tenant, { ids }) =>

@@ -298,7 +298,7 @@ export function upsert({ db }: Place, rows: (typeof scimUsers.$inferInsert)[]): 
 	const given = Object.keys(first).filter((name) => name !== "domain_id" && name !== "user_id");
 	const set = Object.fromEntries(given.map((name) => [name, sql.raw(`excluded.${name}`)]));
 	return [
-		insertEach(db, scimUsers, rows, sql`true`).onConflictDoUpdate({
+		insertEach(db, scimUsers, { rows }).onConflictDoUpdate({
 			target: [scimUsers.domain_id, scimUsers.user_id],
 			set: { ...set, updated_at: now() },
 		}),

@@ -9,9 +9,10 @@ import { iso } from "../../lib/time.ts";
  */
 export async function deleteOldLinks({ DB }: Env, at: number) {
 	const db = drizzle(DB);
+	const { id, created_at } = signIns;
 	const { hash, expires_at } = signInStates;
 	await db.batch([
-		deleteOlderThan(db, signIns, signIns.id, signIns.created_at, iso(at - MAIL_WINDOW_MS)),
-		deleteOlderThan(db, signInStates, hash, expires_at, iso(at)),
+		deleteOlderThan(db, signIns, { id, at: created_at, before: iso(at - MAIL_WINDOW_MS) }),
+		deleteOlderThan(db, signInStates, { id: hash, at: expires_at, before: iso(at) }),
 	]);
 }

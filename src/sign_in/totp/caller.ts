@@ -121,7 +121,7 @@ export async function readAndProve(
 export async function replaceWith({ db, env, key }: Tenant, codes: string[]) {
 	const deletion = db.delete(recoveryCodes).where(eq(recoveryCodes.user_id, key.user_id));
 	const rows = await rowsOf(env, key.user_id, codes);
-	return [deletion, insertEach(db, recoveryCodes, rows, sql`true`)];
+	return [deletion, insertEach(db, recoveryCodes, { rows })];
 }
 
 export const setEnabled = ({ db, key }: Tenant, is_2fa_enabled: boolean) =>

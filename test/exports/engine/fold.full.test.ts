@@ -1,5 +1,5 @@
 import { env } from "cloudflare:workers";
-import { eq, sql } from "drizzle-orm";
+import { eq } from "drizzle-orm";
 import { expect, test } from "vitest";
 import { insertEach } from "../../../src/db/client.ts";
 import { batchExportRuns, batchExports } from "../../../src/db/schema/batch_exports.ts";
@@ -27,7 +27,7 @@ test("thousands of failed runs with long errors are folded, with the beginning o
 		finished_at: iso(start + DAY),
 	}));
 	for (let i = 0; i < n; i += 290)
-		await insertEach(db, batchExportRuns, old.slice(i, i + 290), sql`true`);
+		await insertEach(db, batchExportRuns, { rows: old.slice(i, i + 290) });
 	await db
 		.update(batchExports)
 		.set({ runs: 100 + n })

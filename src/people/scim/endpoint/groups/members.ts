@@ -52,12 +52,9 @@ export const add = ({ db, domain_id }: Directory, group_id: string, ids: number[
 	ids.length === 0
 		? []
 		: [
-				insertEach(
-					db,
-					scimGroupMembers,
-					ids.map((user_id) => ({ domain_id, group_id, user_id })),
-					sql`true`,
-				).onConflictDoNothing(),
+				insertEach(db, scimGroupMembers, {
+					rows: ids.map((user_id) => ({ domain_id, group_id, user_id })),
+				}).onConflictDoNothing(),
 			];
 
 /** SQL for the ids of a group's members, if the group grants anything. */
