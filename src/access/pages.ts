@@ -34,7 +34,7 @@ export async function readPage<S extends SQLiteSelect>(
 		...(parent ? [parent] : []),
 	);
 	if (parents) orNotFound(parents[0]?.id);
-	return envelope(page, rows, counted?.count ?? 0, list.keys, to);
+	return envelope(page, { rows, count: counted?.count ?? 0, keys: list.keys, to });
 }
 
 /**
@@ -60,5 +60,6 @@ export async function readCachedPage<S extends SQLiteSelect>(
 		tenant.cached(rows, { rows: page.limit + 1 }),
 		tenant.cached(counted, {}),
 	);
-	return envelope<RowOf<S>>(page, found, total?.count ?? 0, list(tenant).keys);
+	const { keys } = list(tenant);
+	return envelope<RowOf<S>>(page, { rows: found, count: total?.count ?? 0, keys });
 }

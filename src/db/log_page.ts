@@ -138,9 +138,7 @@ function entriesMatching({ table, owner, run }: Logs, walk: SQL, page: Page, fil
 export function readLog<E extends StoredEntry>(
 	db: Database,
 	logs: Logs,
-	of: Owner,
-	page: Page,
-	filters: Filters,
+	{ of, page, filters }: { of: Owner; page: Page; filters: Filters },
 ) {
 	const { table, owner } = logs;
 	const { position, total, entries } = table;
@@ -193,7 +191,13 @@ export function readLog<E extends StoredEntry>(
 		const passed = start ? page.offset : 0;
 		const count = isFiltered ? passed + (found[0]?.matches ?? 0) : (counted?.count ?? 0);
 		const end = isFiltered || page.offset + found.length >= count ? next : last;
-		return envelope(page, found.slice(skip), count, keysOf, to, end && keysOf(end));
+		return envelope(page, {
+			rows: found.slice(skip),
+			count,
+			keys: keysOf,
+			to,
+			further: end && keysOf(end),
+		});
 	};
 	return { statements, envelopeOf };
 }

@@ -139,29 +139,25 @@ function links(page: Page, length: number, count: number, keys: Key[] | undefine
 	};
 }
 
-/**
- * Returns the response for a page. It ends at `limit` results, or at `MAX_PAGE_BYTES`.
- * @param rows the rows of the page, and one more if there is a next page
- * @param keys returns the sort values of a row, for the cursor
- * @param to converts a row to a result
- * @param further the sort values after which the list continues, if the page has all `rows` and
- * there may be more
- */
-export function envelope<T, R = T>(
-	page: Page,
-	rows: T[],
-	count: number,
-	keys: (row: T) => Key[],
-	to?: (row: T) => R,
-	further?: Key[],
-): Envelope<R>;
+/** What a page of a list was read as. */
+type Found<T, R> = {
+	/** The rows of the page, and one more if there is a next page. */
+	rows: T[];
+	/** How many results all pages have. */
+	count: number;
+	/** Returns the sort values of a row, for the cursor. */
+	keys: (row: T) => Key[];
+	/** Converts a row to a result. */
+	to?: ((row: T) => R) | undefined;
+	/** The sort values after which the list continues, if the page has all `rows` and there may be more. */
+	further?: Key[] | undefined;
+};
+
+/** Returns the response for a page. It ends at `limit` results, or at `MAX_PAGE_BYTES`. */
+export function envelope<T, R = T>(page: Page, found: Found<T, R>): Envelope<R>;
 export function envelope<T>(
 	page: Page,
-	rows: T[],
-	count: number,
-	keys: (row: T) => Key[],
-	to?: (row: T) => unknown,
-	further?: Key[],
+	{ rows, count, keys, to, further }: Found<T, unknown>,
 ): Envelope<unknown> {
 	const shown = rows.slice(0, page.limit);
 	const results = to ? shown.map(to) : shown;

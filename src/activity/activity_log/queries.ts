@@ -155,16 +155,15 @@ export async function list(tenant: Tenant, page: Page, filters: Filters) {
 			})
 			.from(read.from),
 	);
-	const { count: total = 0, end: last = null, matching: passed } = found ?? {};
+	const { count = 0, end: last = null, matching: passed } = found ?? {};
 	const further = last === null ? undefined : [last, Math.max(0, skipped - (passed ?? 0))];
-	return envelope(
-		page,
+	return envelope(page, {
 		rows,
-		total,
-		({ position }) => [position],
-		({ detail: { changes, ...detail }, ...row }) => toEntry({ ...row, detail, changes }),
+		count,
+		keys: ({ position }) => [position],
+		to: ({ detail: { changes, ...detail }, ...row }) => toEntry({ ...row, detail, changes }),
 		further,
-	);
+	});
 }
 
 /** How many entries a download reads at a time. */

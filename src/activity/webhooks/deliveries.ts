@@ -41,13 +41,12 @@ export async function list(
 		last === undefined
 			? matching.slice(page.offset)
 			: matching.filter((delivery) => delivery.id < String(last));
-	return envelope(
-		page,
-		rest.slice(0, page.limit + 1),
-		page.after?.count ?? matching.length,
-		(delivery) => [delivery.id],
-		toResult,
-	);
+	return envelope(page, {
+		rows: rest.slice(0, page.limit + 1),
+		count: page.after?.count ?? matching.length,
+		keys: ({ id }) => [id],
+		to: toResult,
+	});
 }
 
 /** Sends an event immediately, and stores the result. */

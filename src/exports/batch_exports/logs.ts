@@ -23,7 +23,7 @@ function toEntry(row: { number: number; id: string; run: string | null; entry: S
 
 export async function list(tenant: Tenant, id: string, page: Page, { level, ...rest }: Filters) {
 	const filters = { levels: level, ...rest };
-	const log = readLog<Stored>(tenant.db, EXPORT_LOGS, rowIdOf(tenant, id), page, filters);
+	const log = readLog<Stored>(tenant.db, EXPORT_LOGS, { of: rowIdOf(tenant, id), page, filters });
 	const [rows, unread, counted, [row]] = await tenant.read(
 		...log.statements,
 		selectOne(tenant, id),
@@ -37,15 +37,14 @@ const MAX_DELAY_MS = MINUTE_MS;
 /** Returns a page of a run's entries: among those of its export since the run was created. */
 export async function listOfRun(
 	tenant: Tenant,
-	id: string,
-	of: string,
+	{ id, run_id }: { id: string; run_id: string },
 	page: Page,
 	{ level, ...rest }: Filters,
 ) {
-	const run_id = of.toLowerCase();
 	const { batch_export_id, created_at, last_updated_at } = batchExportRuns;
+	const lower = run_id.toLowerCase();
 	const positions = (owner: SQL) => {
-		const isIt = and(eq(batch_export_id, owner), eq(batchExportRuns.id, run_id));
+		const isIt = and(eq(batch_export_id, owner), eq(batchExportRuns.id, lower));
 		const momentOf = (column: typeof created_at | typeof last_updated_at) =>
 			sql`(select ${column} from ${batchExportRuns} where ${isIt})`;
 		return {
@@ -53,13 +52,13 @@ export async function listOfRun(
 			until: sql`${momentOf(last_updated_at)} + ${MAX_DELAY_MS}`,
 		};
 	};
-	const run = { id: run_id, positions };
+	const run = { id: lower, positions };
 	const filters = { levels: level, ...rest, run };
-	const log = readLog<Stored>(tenant.db, EXPORT_LOGS, rowIdOf(tenant, id), page, filters);
+	const log = readLog<Stored>(tenant.db, EXPORT_LOGS, { of: rowIdOf(tenant, id), page, filters });
 	const [rows, unread, counted, [parent], [row]] = await tenant.read(
 		...log.statements,
 		selectName(tenant, id),
-		selectRun(tenant, id, of),
+		selectRun(tenant, id, run_id),
 	);
 	orNotFound(parent && row);
 	return log.envelopeOf([rows, unread, counted], toEntry);

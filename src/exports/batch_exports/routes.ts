@@ -251,15 +251,7 @@ const routes = ({ Id, section, listed, added }: Mounted) =>
 			}),
 			query(logFilters, (tenant, run_id, c) => runs.find(tenant, c.req.param("id") ?? "", run_id)),
 			async (c) =>
-				c.json(
-					await logs.listOfRun(
-						c.var.tenant,
-						c.req.param("id"),
-						c.req.param("run_id"),
-						page(c),
-						c.req.valid("query"),
-					),
-				),
+				c.json(await logs.listOfRun(c.var.tenant, c.req.param(), page(c), c.req.valid("query"))),
 		)
 		.get(
 			"/:id/backfills",

@@ -15,16 +15,14 @@ export async function list(
 	tenant: Tenant,
 	id: string,
 	page: Page,
-	{ type_filter, ...filters }: z.infer<typeof logFilters>,
+	{ type_filter: levels, ...filters }: z.infer<typeof logFilters>,
 ) {
 	const { db } = tenant;
-	const log = readLog<StoredEntry<Entry["level"], [Entry["source"]]>>(
-		db,
-		PLUGIN_LOGS,
-		rowId(id),
+	const log = readLog<StoredEntry<Entry["level"], [Entry["source"]]>>(db, PLUGIN_LOGS, {
+		of: rowId(id),
 		page,
-		{ levels: type_filter, ...filters },
-	);
+		filters: { levels, ...filters },
+	});
 	const [rows, unread, counted, [config]] = await tenant.read(
 		...log.statements,
 		db

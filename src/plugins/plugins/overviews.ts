@@ -83,7 +83,11 @@ export async function activity(
 			.orderBy(desc(position)),
 		tenant.db.select({ count: sql<number>`${count}`.as("count") }).from(sql`(select 1)`),
 	);
-	const entries = envelope(page, rows, counted?.count ?? 0, ({ position }) => [position]);
+	const entries = envelope(page, {
+		rows,
+		count: counted?.count ?? 0,
+		keys: ({ position }) => [position],
+	});
 	return withPlugin(
 		rows[0]?.plugin,
 		mapResults(entries, ({ plugin: _, position: __, ...entry }) => entry),
@@ -152,6 +156,6 @@ export async function listRepository(tenant: Tenant, page: Page) {
 	const entries = shown.map((entry, i) => ({ ...entry, installed: installed[i] !== undefined }));
 	return withPlugin(
 		installed[0],
-		envelope(page, entries, catalog.length, () => []),
+		envelope(page, { rows: entries, count: catalog.length, keys: () => [] }),
 	);
 }
