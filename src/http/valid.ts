@@ -126,8 +126,10 @@ function validator<T extends Target, S extends z.ZodType>(
 	target: T,
 	shape: S,
 	first: First,
-	choose = (read: unknown) => read,
-	options: BodyOptions = {},
+	{
+		choose = (read) => read,
+		...options
+	}: BodyOptions & { choose?: (read: unknown) => unknown } = {},
 ): Validated<T, S> {
 	const hook: Hook<unknown, App, string, T, object, z.ZodType> = async (result, c) => {
 		const [issue] = result.success ? [] : result.error.issues;
@@ -178,13 +180,8 @@ export function body<S extends z.ZodType>(
 		// Hono's validator would parse the text again. It refuses an empty body, rounds numbers, and
 		// doesn't know JSON Lines.
 		Object.assign(c.req, { json: async () => value });
-		return validator(
-			"json",
-			shape,
-			first,
-			() => value,
-			options,
-		)(c, async () => {
+		const choose = () => value;
+		return validator("json", shape, first, { choose, ...options })(c, async () => {
 			const unknown = isOfModel(c) ? unknownFields(value, c.req.valid("json")) : [];
 			if (unknown.length > 0 || isPreview(c)) await first(c);
 			if (unknown.length > 0) throw invalid(null, `Unknown fields: ${unknown.join(", ")}.`);

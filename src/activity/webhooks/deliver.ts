@@ -84,8 +84,9 @@ export async function deliver(env: Env, message: unknown) {
 		const batch =
 			events.length > 0 ? await send(attempt, endpoint, webhook, events) : skip(webhook, end);
 		const remaining = events.slice(batch.deliveries.length);
-		taken = await recordBatch(env, db, webhook, batch, {
-			remaining: remaining,
+		taken = await recordBatch(env, db, webhook, {
+			batch,
+			remaining,
 			shouldStop: Date.now() > until,
 		});
 		shouldStop = taken?.webhook.lease_expires_at === null;

@@ -123,9 +123,9 @@ export async function recordBatch(
 	env: Env,
 	db: Connected,
 	webhook: Webhook,
-	batch: Batch,
-	{ remaining, shouldStop }: { remaining: EventRow[]; shouldStop: boolean },
+	{ batch, ...rest }: { batch: Batch; remaining: EventRow[]; shouldStop: boolean },
 ) {
+	const { remaining } = rest;
 	const { deliveries, failure, position } = batch;
 	const isClaimed = and(eq(webhooks.id, webhook.id), isHeld(webhooks, webhook.lease));
 	const failed = failure && afterFailure(webhook, batch, failure);
@@ -148,8 +148,7 @@ export async function recordBatch(
 			rows: db
 				.update(webhooks)
 				.set({
-					...(failed ??
-						afterSuccess(webhook, batch, { remaining: remaining, shouldStop: shouldStop })),
+					...(failed ?? afterSuccess(webhook, batch, rest)),
 					...(deliveries.length > 0 && { deliveries: withDeliveries(deliveries) }),
 				})
 				.where(eq(webhooks.id, webhook.id))

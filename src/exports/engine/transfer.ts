@@ -91,8 +91,7 @@ async function begin(attempt: Attempt, fingerprint: string, started_at: string) 
 
 async function openSink(
 	attempt: Attempt,
-	destination: Destination,
-	job: Job,
+	{ destination, job }: { destination: Destination; job: Job },
 	update: (set: Partial<Loaded["run"]>) => Promise<void>,
 	progress: Progress,
 ) {
@@ -138,7 +137,7 @@ export async function transferRows(
 		records_total_count = isOnlyPage ? (page?.rows.length ?? 0) : await source.count(selection);
 		if (!isOnlyPage) await update({ records_total_count });
 	}
-	const sink = await openSink(attempt, destination, job, update, progress);
+	const sink = await openSink(attempt, { destination, job }, update, progress);
 	resources.defer(() => sink.release?.());
 	let isFresh = false;
 	/** Whether all rows that were read are in the saved state or at the destination. */
