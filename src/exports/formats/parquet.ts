@@ -1,6 +1,6 @@
 import { Buffer } from "node:buffer";
 import { gunzipSync, gzipSync, zstdCompressSync } from "node:zlib";
-import type { CompressionCodec, RowGroup, SchemaElement } from "hyparquet";
+import type { ColumnChunk, CompressionCodec, RowGroup, SchemaElement } from "hyparquet";
 import { ByteWriter, ParquetWriter } from "hyparquet-writer";
 import { snappyCompress } from "hyparquet-writer/src/snappy.js";
 import type { Column } from "../query/rows.ts";
@@ -63,22 +63,18 @@ const CODECS = {
 	zstd: { codec: "ZSTD", compressor: zstdCompressor },
 } satisfies Record<string, { codec: CompressionCodec; compressor: () => StoredColumn["compress"] }>;
 
-/** Metadata has many large integers, which JSON doesn't support. */
-const write = (value: unknown) =>
-	JSON.stringify(value, (_, one) => (typeof one === "bigint" ? { bigint: String(one) } : one));
-
-const read = (json: string) =>
-	JSON.parse(json, (_, one) => (typeof one?.bigint === "string" ? BigInt(one.bigint) : one));
-
 /** The metadata of the row groups so far, and the encoded bytes per byte of rows. */
 type State = { groups: RowGroup[]; ratio: number };
 
-/** Encodes Apache Parquet, in row groups. Their metadata is at the end of the file. */
-export function parquet(
-	columns: Column[],
-	compression: Compression,
-	resumed: Resumed | null,
-): Encoder {
+/** Metadata has many large integers, which JSON doesn't support. */
+const write = (state: State) =>
+	JSON.stringify(state, (_, one) => (typeof one === "bigint" ? { bigint: String(one) } : one));
+
+const read = (json: string): State =>
+	JSON.parse(json, (_, one) => (typeof one?.bigint === "string" ? BigInt(one.bigint) : one));
+
+/** Opens a file, which continues after the row groups so far. */
+function open(columns: Column[], resumed: Resumed | null) {
 	const bytes = new ByteWriter();
 	const writer = new ParquetWriter({
 		writer: bytes,
@@ -91,16 +87,35 @@ export function parquet(
 		statisticsTruncateLength: MAX_BOUND_BYTES,
 		createdBy: "tenantry",
 	});
+	if (!resumed || resumed.offset === 0) return { bytes, writer, ratio: 1 };
+	const { groups, ratio } = read(gunzipSync(Buffer.from(resumed.state, "base64")).toString());
+	writer.row_groups = groups;
+	writer.num_rows = groups.reduce((n, one) => n + one.num_rows, 0n);
+	bytes.index = 0;
+	bytes.offset = resumed.offset;
+	return { bytes, writer, ratio };
+}
+
+/** Returns the metadata of a row group of `size` bytes. */
+function rowGroupOf(columns: ColumnChunk[], rows: number, size: number): RowGroup {
+	const sizes = columns.map(({ meta_data }) => meta_data?.total_uncompressed_size ?? 0n);
+	return {
+		columns,
+		total_byte_size: sizes.reduce((sum, size) => sum + size, 0n),
+		total_compressed_size: BigInt(size),
+		num_rows: BigInt(rows),
+	};
+}
+
+/** Encodes Apache Parquet, in row groups. Their metadata is at the end of the file. */
+export function parquet(
+	columns: Column[],
+	compression: Compression,
+	resumed: Resumed | null,
+): Encoder {
+	const { bytes, writer, ...opened } = open(columns, resumed);
+	let { ratio } = opened;
 	const { codec, compressor } = CODECS[compression ?? "none"];
-	let ratio = 1;
-	if (resumed && resumed.offset > 0) {
-		const state: State = read(gunzipSync(Buffer.from(resumed.state, "base64")).toString());
-		ratio = state.ratio;
-		writer.row_groups = state.groups;
-		writer.num_rows = state.groups.reduce((n, one) => n + one.num_rows, 0n);
-		bytes.index = 0;
-		bytes.offset = resumed.offset;
-	}
 	const writers = columns.map((column) =>
 		columnWriter({ ...column, codec, compress: compressor() }),
 	);
@@ -119,16 +134,10 @@ export function parquet(
 			bytes.offset += sizeOfAll(written);
 			return chunk;
 		});
-		const sizes = chunks.map(({ meta_data }) => meta_data?.total_uncompressed_size ?? 0n);
-		const num_rows = BigInt(rows);
-		writer.row_groups.push({
-			columns: chunks,
-			total_byte_size: sizes.reduce((sum, size) => sum + size, 0n),
-			total_compressed_size: BigInt(bytes.offset - before),
-			num_rows,
-		});
-		writer.num_rows += num_rows;
-		ratio = (bytes.offset - before) / raw;
+		const size = bytes.offset - before;
+		writer.row_groups.push(rowGroupOf(chunks, rows, size));
+		writer.num_rows += BigInt(rows);
+		ratio = size / raw;
 		rows = 0;
 		raw = 0;
 		return pieces;
@@ -154,9 +163,6 @@ export function parquet(
 			free(bytes);
 			for (const column of writers) column.release();
 		},
-		state() {
-			const state: State = { groups: writer.row_groups, ratio };
-			return gzipSync(write(state)).toString("base64");
-		},
+		state: () => gzipSync(write({ groups: writer.row_groups, ratio })).toString("base64"),
 	};
 }

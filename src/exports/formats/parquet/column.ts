@@ -3,11 +3,12 @@ import type { PageHeader } from "hyparquet/src/types.js";
 import { ByteWriter } from "hyparquet-writer";
 import { writePageHeader } from "hyparquet-writer/src/datapage.js";
 import { writeRleBitPackedHybrid } from "hyparquet-writer/src/encoding.js";
+import type { Kind } from "../../query/expression.ts";
 import type { Column, Row } from "../../query/rows.ts";
 import { NOTHING } from "../format.ts";
 import { dictionaryWriter } from "./dictionary.ts";
 import { type Bounds, boundsOf, statisticsOf } from "./statistics.ts";
-import { bits, free, plain, sizeOf, sizeOfAll, stored, TYPES, taken } from "./values.ts";
+import { bits, free, plain, sizeOf, stored, TYPES, taken } from "./values.ts";
 
 /** A column, and how its pages are compressed. */
 export type StoredColumn = Column & {
@@ -40,9 +41,55 @@ function hybrid(numbers: Uint8Array | Uint32Array, bits: number, ...before: numb
 	return writer.getBytes();
 }
 
-/** Returns the writer of pages, which counts them and the bytes that compression saves. */
+/** Appends 1 for each value, and 0 for null. */
+function addLevels(levels: ByteWriter, values: Row) {
+	for (const value of values) levels.appendUint8(value === null ? 0 : 1);
+}
+
+/** What the data pages of a row group have, and the bytes that compression saves. */
+const NONE = { rows: 0, nulls: 0, pages: 0, saved: 0 };
+
+/** Returns the header of a data page. `isPresent`: 1 for each row that has a value, 0 for null. */
+const dataHeader = (encoding: Encoding, isPresent: Uint8Array, levels: Uint8Array) => ({
+	num_values: isPresent.length,
+	num_nulls: isPresent.length - isPresent.reduce((sum, one) => sum + one, 0),
+	num_rows: isPresent.length,
+	encoding,
+	definition_levels_byte_length: levels.length,
+	repetition_levels_byte_length: 0,
+	is_compressed: true,
+});
+
+/** Returns the metadata of a row group's pages, which begin at `start`. */
+function metadataOf(
+	start: number,
+	[head, written]: readonly [dictionary: Uint8Array, data: Uint8Array],
+	{ rows, pages, saved }: typeof NONE,
+) {
+	const size = head.length + written.length;
+	const hasDictionary = head.length > 0;
+	const encoding = hasDictionary ? "RLE_DICTIONARY" : "PLAIN";
+	const dictionaryPage = { page_type: "DICTIONARY_PAGE", encoding: "PLAIN", count: 1 } as const;
+	const dataPages = { page_type: "DATA_PAGE_V2", encoding, count: pages } as const;
+	return {
+		encodings: [...new Set(["PLAIN", encoding] as const)],
+		num_values: BigInt(rows),
+		total_uncompressed_size: BigInt(size + saved),
+		total_compressed_size: BigInt(size),
+		data_page_offset: BigInt(start + head.length),
+		...(hasDictionary && { dictionary_page_offset: BigInt(start) }),
+		encoding_stats: hasDictionary ? [dictionaryPage, dataPages] : [dataPages],
+	};
+}
+
+/** Returns the writer of a row group's pages. */
 function pageWriter(compress: StoredColumn["compress"]) {
-	const counts = { data: 0, saved: 0 };
+	/** The dictionary page. */
+	const head = new ByteWriter();
+	/** The data pages that are full. */
+	const written = new ByteWriter();
+	let counts = { ...NONE };
+
 	/** Writes a page: its header, its levels, and its data. */
 	function write(
 		writer: ByteWriter,
@@ -60,29 +107,74 @@ function pageWriter(compress: StoredColumn["compress"]) {
 		writer.appendBytes(compressed);
 		counts.saved += data.length - compressed.length;
 	}
-	return {
-		counts,
 
-		/** Writes a dictionary page. */
-		writeDictionary(writer: ByteWriter, num_values: number, data: Uint8Array) {
+	return {
+		/** Writes the dictionary page. */
+		writeDictionary(num_values: number, data: Uint8Array) {
 			const header = { num_values, encoding: "PLAIN" } as const;
-			write(writer, { type: "DICTIONARY_PAGE", dictionary_page_header: header }, NOTHING, data);
+			write(head, { type: "DICTIONARY_PAGE", dictionary_page_header: header }, NOTHING, data);
 		},
 
 		/** Writes a data page. `isPresent`: 1 for each row that has a value, 0 for null. */
-		writeData(writer: ByteWriter, encoding: Encoding, isPresent: Uint8Array, data: Uint8Array) {
+		writeData(encoding: Encoding, isPresent: Uint8Array, data: Uint8Array) {
 			const levels = hybrid(isPresent, 1);
-			const header = {
-				num_values: isPresent.length,
-				num_nulls: isPresent.length - isPresent.reduce((sum, one) => sum + one, 0),
-				num_rows: isPresent.length,
-				encoding,
-				definition_levels_byte_length: levels.length,
-				repetition_levels_byte_length: 0,
-				is_compressed: true,
-			};
-			write(writer, { type: "DATA_PAGE_V2", data_page_header_v2: header }, levels, data);
-			counts.data += 1;
+			const header = dataHeader(encoding, isPresent, levels);
+			write(written, { type: "DATA_PAGE_V2", data_page_header_v2: header }, levels, data);
+			counts.pages += 1;
+			counts.rows += header.num_rows;
+			counts.nulls += header.num_nulls;
+		},
+
+		/** Ends the row group. Returns its pages, which are valid until the next one is written. */
+		flush(start: number) {
+			const pieces = [taken(head), taken(written)] as const;
+			const metadata = metadataOf(start, pieces, counts);
+			const { nulls } = counts;
+			counts = { ...NONE };
+			return { pieces, nulls, metadata };
+		},
+
+		release() {
+			free(head);
+			free(written);
+		},
+	};
+}
+
+/** Returns the writer of values in the encoding PLAIN, which ends each page when it is full. */
+function plainWriter(kind: Kind, pages: ReturnType<typeof pageWriter>) {
+	/** Whether each row of the current page has a value. */
+	const levels = new ByteWriter();
+	/** The values of the current page; booleans have a byte each. */
+	const data = new ByteWriter();
+	let bounds: Bounds | null = null;
+
+	function endPage() {
+		const all = taken(data);
+		pages.writeData("PLAIN", taken(levels), kind === "boolean" ? bits(all) : all);
+	}
+
+	return {
+		add(values: Row) {
+			const present = values.filter((value) => value !== null);
+			const bytes = plain(kind, present);
+			if (data.index > 0 && data.index + bytes.length > PAGE_BYTES) endPage();
+			data.appendBytes(bytes);
+			addLevels(levels, values);
+			bounds = boundsOf(present, bounds);
+		},
+
+		/** Ends the last page of a row group. Returns the bounds of the values. */
+		end() {
+			endPage();
+			const all = bounds;
+			bounds = null;
+			return all;
+		},
+
+		release() {
+			free(levels);
+			free(data);
 		},
 	};
 }
@@ -95,82 +187,36 @@ function pageWriter(compress: StoredColumn["compress"]) {
  * stay in memory until their row group is written.
  */
 export function columnWriter({ name, kind, codec, compress }: StoredColumn) {
+	const { type } = TYPES[kind];
+	const pages = pageWriter(compress);
+	const plainPages = plainWriter(kind, pages);
 	const dictionary = dictionaryWriter(kind);
-	/** The dictionary page. */
-	const head = new ByteWriter();
-	/** The data pages that are full. */
-	const written = new ByteWriter();
-	/** Whether each row of the page has a value. A row group with a dictionary has one page. */
+	/** Whether each row has a value. A row group with a dictionary has one data page. */
 	const levels = new ByteWriter();
-	/** The values of the current page in the encoding PLAIN; booleans have a byte each. */
-	const data = new ByteWriter();
-	let pages = pageWriter(compress);
-	let bounds: Bounds | null = null;
-	let rows = 0;
-	let nulls = 0;
-
-	function addLevels(values: Row) {
-		for (const value of values) levels.appendUint8(value === null ? 0 : 1);
-	}
-
-	function endPlainPage() {
-		const all = taken(data);
-		pages.writeData(written, "PLAIN", taken(levels), kind === "boolean" ? bits(all) : all);
-	}
-
-	function addPlain(values: Row) {
-		const present = values.filter((value) => value !== null);
-		const bytes = plain(kind, present);
-		if (data.index > 0 && data.index + bytes.length > PAGE_BYTES) endPlainPage();
-		data.appendBytes(bytes);
-		addLevels(values);
-		bounds = boundsOf(present, bounds);
-	}
 
 	/** Continues without a dictionary. */
 	function giveUp() {
-		const present = dictionary.values();
+		const values = dictionary.values(taken(levels));
 		dictionary.giveUp();
-		let at = 0;
-		const values = Array.from(taken(levels), (isPresent): Row[number] => {
-			if (isPresent === 0) return null;
-			at += 1;
-			return present[at - 1] ?? null;
-		});
-		for (const slice of slices(values)) addPlain(slice);
+		for (const slice of slices(values)) plainPages.add(slice);
 	}
 
-	/** Ends the pages of the row group. */
-	function endPages(): Encoding {
-		if (!dictionary.isOpen()) {
-			endPlainPage();
-			return "PLAIN";
-		}
+	/** Writes the pages of a row group with a dictionary. Returns the bounds of the values. */
+	function endDictionary() {
 		const distinct = dictionary.distinct();
 		const width = dictionary.width();
-		bounds = boundsOf(distinct, null);
-		pages.writeDictionary(head, distinct.length, plain(kind, distinct));
+		pages.writeDictionary(distinct.length, plain(kind, distinct));
 		const indexes = hybrid(dictionary.indexes(), width, width);
-		pages.writeData(written, "RLE_DICTIONARY", taken(levels), indexes);
-		return "RLE_DICTIONARY";
-	}
-
-	function begin() {
-		dictionary.next();
-		pages = pageWriter(compress);
-		bounds = null;
-		rows = 0;
-		nulls = 0;
+		pages.writeData("RLE_DICTIONARY", taken(levels), indexes);
+		return boundsOf(distinct, null);
 	}
 
 	return {
 		/** Adds the values of rows. */
 		add(cells: Row) {
 			const values = stored(kind, cells);
-			rows += values.length;
-			for (const value of values) if (value === null) nulls += 1;
-			if (!dictionary.isOpen()) return addPlain(values);
-			addLevels(values);
+			if (!dictionary.isOpen()) return plainPages.add(values);
+			addLevels(levels, values);
 			dictionary.add(values);
 			if (dictionary.isHopeless()) giveUp();
 		},
@@ -182,41 +228,21 @@ export function columnWriter({ name, kind, codec, compress }: StoredColumn) {
 		 */
 		flush(start: number) {
 			if (dictionary.isOpen() && !dictionary.isWorthIt()) giveUp();
-			const encoding = endPages();
-			const dataStart = start + head.index;
-			const pieces = [taken(head), taken(written)];
-			const size = sizeOfAll(pieces);
-			const { counts } = pages;
-			const hasDictionary = encoding !== "PLAIN";
+			const bounds = dictionary.isOpen() ? endDictionary() : plainPages.end();
+			dictionary.next();
+			const { pieces, nulls, metadata } = pages.flush(start);
+			const statistics = statisticsOf(kind, bounds, nulls);
 			const chunk: ColumnChunk = {
 				file_offset: BigInt(start),
-				meta_data: {
-					type: TYPES[kind].type,
-					encodings: hasDictionary ? ["PLAIN", encoding] : [encoding],
-					path_in_schema: [name],
-					codec,
-					num_values: BigInt(rows),
-					total_uncompressed_size: BigInt(size + counts.saved),
-					total_compressed_size: BigInt(size),
-					data_page_offset: BigInt(dataStart),
-					...(hasDictionary && { dictionary_page_offset: BigInt(start) }),
-					statistics: statisticsOf(kind, bounds, nulls),
-					encoding_stats: [
-						...(hasDictionary
-							? [{ page_type: "DICTIONARY_PAGE", encoding: "PLAIN", count: 1 } as const]
-							: []),
-						{ page_type: "DATA_PAGE_V2", encoding, count: counts.data },
-					],
-				},
+				meta_data: { type, path_in_schema: [name], codec, statistics, ...metadata },
 			};
-			begin();
 			return { chunk, pieces };
 		},
 
 		/** Frees the memory. The writer must not be used after this. */
 		release() {
-			for (const writer of [head, written, levels, data]) free(writer);
-			dictionary.release();
+			free(levels);
+			for (const part of [pages, plainPages, dictionary]) part.release();
 		},
 	};
 }

@@ -58,10 +58,11 @@ export function dictionaryWriter(kind: Kind) {
 			}
 		},
 
-		/** Returns the distinct values, in order. */
-		values() {
+		/** Returns all values. `isPresent`: 1 for each, and 0 for each null among them. */
+		values(isPresent: Uint8Array): Row {
 			const all = distinct();
-			return Array.from(indexesSoFar(), (index) => all[index] ?? null);
+			const rest = indexesSoFar().values();
+			return Array.from(isPresent, (one) => (one ? (all[rest.next().value ?? 0] ?? null) : null));
 		},
 
 		/** Whether too many values are distinct for a dictionary to save space. */

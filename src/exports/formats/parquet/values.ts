@@ -9,7 +9,7 @@ import type { Kind } from "../../query/expression.ts";
 import type { Row } from "../../query/rows.ts";
 import { NOTHING } from "../format.ts";
 
-export const sizeOfAll = (pieces: Uint8Array[]) =>
+export const sizeOfAll = (pieces: readonly Uint8Array[]) =>
 	pieces.reduce((sum, { length }) => sum + length, 0);
 
 /** Returns the bytes written since the last call. They are valid until the next write. */
