@@ -8,9 +8,9 @@ import { bundle } from "../build/bundle.ts";
 import { pageSizes } from "../build/console.ts";
 import { changedFiles, textBefore } from "../build/files.ts";
 import { fail, runAside } from "../build/run.ts";
-import { findDatabaseUses, findKeyWrites } from "./check/database_uses.ts";
+import { findDatabaseUses } from "./check/database_uses.ts";
+import { findWritesPastDoors } from "./check/doors.ts";
 import { findWrongImports } from "./check/imports.ts";
-import { findMembershipWrites } from "./check/memberships.ts";
 import { findDeadReferences } from "./check/references.ts";
 import { findBacktracking } from "./check/regexps.ts";
 import { findSlowness, startPart } from "./check/startup.ts";
@@ -132,8 +132,7 @@ await Promise.all([
 	command("OpenAPI document", "redocly", "lint", "--config=redocly.yaml", "public/openapi.json"),
 	search("import order", findWrongImports),
 	search("D1 without the guard", findDatabaseUses),
-	search("rows of keys", findKeyWrites),
-	search("memberships written elsewhere", findMembershipWrites),
+	search("keys and memberships written elsewhere", findWritesPastDoors),
 	search("references to the documentation", findDeadReferences),
 	search("new regular expressions", () => findBacktracking(changedFiles(), textBefore)),
 	check("documentation and console", buildPages),

@@ -42,7 +42,7 @@ const apiKeys = () => import("./people/personal_api_keys/routes.ts");
 const auditStreams = () => import("./activity/audit_streams/routes.ts");
 const batchExports = () => import("./exports/batch_exports/routes.ts");
 const deviceRequests = () => import("./oauth/device/routes.ts");
-const grantsInOrganization = async () =>
+const consentsInOrganization = async () =>
 	(await import("./oauth/consents/routes.ts")).inOrganization;
 const identitiesOfMember = async () => (await import("./people/identities/routes.ts")).ofMember;
 const notifications = () => import("./activity/notifications/routes.ts");
@@ -67,7 +67,7 @@ export const families = [
 	organization("/members", "organization_member", () => import("./people/members/routes.ts")),
 	organization("/members/:user__uuid/identities", "organization_member", identitiesOfMember),
 	organization("/oauth_clients", "organization", oauthClients),
-	organization("/oauth_grants", "organization_member", grantsInOrganization),
+	organization("/oauth_grants", "organization_member", consentsInOrganization),
 	organization("/service_accounts", "organization_member", serviceAccounts),
 	account("/keys", "organization_member", async () => (await serviceAccounts()).keys),
 	account("/trusted_issuers", "organization_member", trustedIssuers),

@@ -41,7 +41,7 @@ const EVERY_HOUR: Record<string, Part> = {
 	"old idempotency keys": deleteExpiredKeys,
 	"old invite mails": async (env, at) =>
 		(await import("./people/invites/clean.ts")).deleteOld(env, at),
-	"old grants of apps": async (env, at) => (await import("./oauth/clean.ts")).deleteOld(env, at),
+	"old consents of apps": async (env, at) => (await import("./oauth/clean.ts")).deleteOld(env, at),
 };
 
 /** Runs the next plugin job. If that fails, the schedule sends another message. */

@@ -165,7 +165,7 @@ export const LIMITS = {
 	messages_a_second: 5_000,
 	/** src/exports/engine/schedule.ts: `BATCH_SIZE` × `MAX_BATCHES_PER_TICK`. */
 	exports_a_tick: 9_000,
-	/** src/exports/engine/start_runs.ts: `LAUNCH_BATCH_SIZE`. */
+	/** src/exports/engine/start_runs.ts: `START_BATCH_SIZE`. */
 	launches_a_tick: 3_000,
 	/** src/db/client.ts: `deleteOlderThan`. */
 	deletions_a_tick: 10_000,

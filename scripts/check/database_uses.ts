@@ -45,17 +45,6 @@ function reachable(imports: Map<string, string[]>) {
 	return reached;
 }
 
-/** Matches a statement that writes rows of keys. */
-const KEY_WRITE =
-	/\b(?:insert|update|delete)\(personalApiKeys\b|\b(?:insert(?:Each|Where|Json)|removeRow|deleteOlderThan)\([^;]*?\bpersonalApiKeys,/;
-
-/** Finds files besides those of the group `keys` that write rows of keys (src/keys/rows.ts). */
-export const findKeyWrites = (): string[] =>
-	[...readImports().keys()]
-		.filter((path) => /^src\/(?!keys\/)/.test(path))
-		.filter((path) => KEY_WRITE.test(readFileSync(path, "utf8")))
-		.map((path) => `${path}: writes rows of keys; src/keys/rows.ts does that.`);
-
 /** Finds direct uses of D1 that have no reason, and reasons without a use. */
 export function findDatabaseUses(): string[] {
 	const uses = [...reachable(readImports())].filter((path) => USE.test(readFileSync(path, "utf8")));

@@ -37,8 +37,8 @@ export class Precondition {
 	readonly #object: ObjectRoute | undefined;
 	/** Whether the GET's handler is running. */
 	#isReading = false;
-	/** The rows of the GET's queries as JSON: SQL for them, and what they were. */
-	#rows: { sql: SQL; before: string } | undefined;
+	/** The rows of each read of the GET as JSON: SQL for them, and what they were. */
+	readonly #rows: { sql: SQL; before: string }[] = [];
 
 	constructor(c: Context<App>, tags: Tags, object: ObjectRoute | undefined) {
 		this.#c = c;
@@ -61,7 +61,7 @@ export class Precondition {
 		const isFound = await Promise.resolve(handler(this.#c, async () => {})).then(
 			(value) => value instanceof Response,
 			(error: unknown) => {
-				if (error instanceof ApiError) return false;
+				if (error instanceof ApiError && error.status === 404) return false;
 				throw error;
 			},
 		);
@@ -80,7 +80,7 @@ export class Precondition {
 			.select({
 				json: rows
 					.mapWith((before: string) => {
-						this.#rows = { sql: rows, before };
+						this.#rows.push({ sql: rows, before });
 						return before;
 					})
 					.as("json"),
@@ -99,9 +99,9 @@ export class Precondition {
 
 	/** Returns the statements that make the batch of a change fail if the rows have changed. */
 	assertions(db: Database): Statement[] {
-		if (!this.#rows) return [];
-		const { sql: rows, before } = this.#rows;
-		return [assertThat(db, sql`${rows} = ${before}`, "is_unchanged")];
+		return this.#rows.map(({ sql: rows, before }) =>
+			assertThat(db, sql`${rows} = ${before}`, "is_unchanged"),
+		);
 	}
 }
 

@@ -5,7 +5,7 @@ import { addressOf } from "./addresses.ts";
 import { networkOf } from "./ranges.ts";
 
 /** The limiters, by the requests that they let through in a minute (wrangler.toml). */
-const LIMITERS = { 10: "SIGN_INS", 60: "AUTH_FAILURES" } as const;
+const LIMITERS = { 10: "SIGN_INS", 60: "AUTH_FAILURES", 480: "REQUESTS" } as const;
 
 type PerMinute = keyof typeof LIMITERS;
 

@@ -7,7 +7,7 @@ import { cache, newKey, toRecord } from "./keys.ts";
 
 /*
  * The only code that writes rows of `personal_api_keys`: users' own keys, sessions, the access of apps,
- * and the keys of service accounts and jobs. Each function returns parts of a write, so the caller
+ * and the keys of service accounts and jobs; `usage.ts` alone notes their last use. Each function returns parts of a write, so the caller
  * decides whose key it is, what it may do, and what the log says.
  */
 

@@ -11,7 +11,7 @@ import { now } from "../lib/time.ts";
  * do what is in levels.ts.
  */
 
-/** How somebody becomes a member: `via` in the trigger of `member.created` (docs/events.md#types). */
+/** How somebody becomes a member: `detail.trigger.via` of `member.created` (docs/events.md#types). */
 type Via = "creation" | "invite" | "sso" | "scim" | "service_account";
 
 type Joining = {

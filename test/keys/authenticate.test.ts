@@ -3,9 +3,9 @@ import { eq } from "drizzle-orm";
 import { v7 } from "uuid";
 import { expect, test } from "vitest";
 import { personalApiKeys } from "../../src/db/schema/personal_api_keys.ts";
-import { isWellFormed, newValue } from "../../src/keys/keys.ts";
+import { digest, isWellFormed, newValue } from "../../src/keys/keys.ts";
 import { eventually, exhaust } from "../support/time.ts";
-import { call, cost, db, person } from "../support/world.ts";
+import { call, cost, db, forget, person } from "../support/world.ts";
 
 const status = async (authorization: string) =>
 	(
@@ -102,6 +102,10 @@ test("failed authentication is throttled by address; a valid key from there stil
 		expect(await guess("192.0.2.7")).toBe(429);
 	});
 	expect((await from("192.0.2.7", key)).status).toBe(200);
+	// Its record in KV expires once a day.
+	await env.KEYS.delete(`key:${await digest(key)}`);
+	await forget(key);
+	expect((await from("192.0.2.7", key)).status).toBe(200);
 	expect(await guess("192.0.2.8")).toBe(401);
 	let attempts = 0;
 	await eventually(async () => {
@@ -110,6 +114,15 @@ test("failed authentication is throttled by address; a valid key from there stil
 		expect(await guess(`2001:db8:7:1::${attempts}`)).toBe(429);
 	});
 	expect(await guess("2001:db8:7:2::1")).toBe(401);
+});
+
+test("guesses are looked up 480 times a minute for a network", async () => {
+	const headers = { "cf-connecting-ip": "192.0.2.9" };
+	await eventually(async () => {
+		await exhaust(env.REQUESTS, "lookups of keys from 192.0.2.9");
+		const response = await call("GET", "/api/users/@me", { key: newValue(), headers });
+		expect([response.status, cost(response).trips]).toEqual([429, 0]);
+	});
 });
 
 test("a response has D1’s bookmark, and a request may start from one", async () => {

@@ -1,4 +1,4 @@
-import { and, eq, type SQL, sql } from "drizzle-orm";
+import { and, eq, not, type SQL, sql } from "drizzle-orm";
 import { readPage } from "../../access/pages.ts";
 import type { Tenant } from "../../access/tenant.ts";
 import { retry } from "../../access/unit_of_work.ts";
@@ -10,6 +10,7 @@ import { isPerson, members, users } from "../../db/schema/people.ts";
 import { identities } from "../../db/schema/sign_in.ts";
 import { forbidden, orNotFound } from "../../http/errors.ts";
 import type { Page } from "../../http/page.ts";
+import { isEditableBy, whyNot } from "../levels.ts";
 import { adminOf, identityUnlinked, mailChange } from "../users/mails.ts";
 import { isThrough, selectLinks, unlinking } from "./links.ts";
 import { select, toIdentity } from "./queries.ts";
@@ -68,15 +69,15 @@ export const remove = (tenant: Tenant, uuid: string, connection: string) =>
 		const where = and(isHere(tenant, uuid), eq(identities.connection, connection.toLowerCase()));
 		const [[found], links] = await tenant.read(selectPerson(tenant, uuid), selectLinks(db, where));
 		const { id, level, organization_name } = orNotFound(found);
-		const { level: own } = tenant.caller;
-		if ((level ?? 0) > own)
-			throw forbidden("You can only edit others with level lower or equal to you.");
+		const { user_id } = tenant.key;
+		const why = whyNot({ user_id, level: tenant.caller.level }, { user_id: id, level: level ?? 0 });
+		if (why) throw forbidden(why);
 		const link = orNotFound(links[0]);
 		const { checks, ...parts } = unlinking(db, where, links);
 		const isAbove = and(
 			eq(members.organization_id, tenant.organization),
 			eq(members.user_id, id),
-			sql`${members.level} > ${own}`,
+			not(isEditableBy(user_id, tenant.organization)),
 		);
 		const isStillBelow = sql`not exists (select 1 from ${members} where ${isAbove})`;
 		await tenant.write({

@@ -93,8 +93,11 @@ test("a new organization’s log begins with its creation", async () => {
 		key,
 	});
 	expect(log.body).toMatchObject({
-		count: 1,
-		results: [{ scope: "Organization", activity: "created", item_id: body.id }],
+		count: 2,
+		results: [
+			{ scope: "Member", activity: "created" },
+			{ scope: "Organization", activity: "created", item_id: body.id },
+		],
 	});
 });
 
