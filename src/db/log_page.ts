@@ -126,6 +126,24 @@ function entriesMatching({ table, owner, run }: Logs, walk: SQL, page: Page, fil
 		select position, number, id, run, entry, count(*) over () as matches from unpacked where ${matches ?? sql`true`})`;
 }
 
+/** SQL for how many entries the log has. */
+function countOf(logs: Logs) {
+	const { table, owner } = logs;
+	const { position, total, entries } = table;
+	const oldest = sql`(select ${total} - json_array_length(${entries}) from ${table} where ${owner} = ${KEY} order by ${position} limit 1)`;
+	return sql`coalesce(${newest(logs, total, KEY)} - ${oldest}, 0)`;
+}
+
+/** SQL for where the page after the walk starts: at the newest row that it didn't unpack. */
+function unreadOf(logs: Logs, walk: SQL, filters: Filters) {
+	const { table } = logs;
+	const { position, total } = table;
+	return sql`with ${walk} select ${position} as position, ${total} + 1 as number
+		from owned as of cross join ${table} where ${mayMatch(logs, filters)} and ${position} < coalesce(
+			(select max(position) + 1 from sized where earlier >= ${MAX_PAGE_BYTES}), (select min(position) from walk))
+		order by ${position} desc limit 1`;
+}
+
 /**
  * Returns the statements for a page of a log, newest first, and the function that makes the page of
  * their results.
@@ -140,8 +158,6 @@ export function readLog<E extends StoredEntry>(
 	logs: Logs,
 	{ of, page, filters }: { of: Owner; page: Page; filters: Filters },
 ) {
-	const { table, owner } = logs;
-	const { position, total, entries } = table;
 	const start = startOf(page);
 	const isFiltered = isFilteredBy(filters);
 	const walk = walkOf(logs, of, page, filters);
@@ -149,15 +165,10 @@ export function readLog<E extends StoredEntry>(
 	const skip = isFiltered && !start ? page.offset : 0;
 	// Without filters, the number of the last entry says whether there are more.
 	const unread = isFiltered
-		? sql`with ${walk} select ${position} as position, ${total} + 1 as number
-		from owned as of cross join ${table} where ${mayMatch(logs, filters)} and ${position} < coalesce(
-			(select max(position) + 1 from sized where earlier >= ${MAX_PAGE_BYTES}), (select min(position) from walk))
-		order by ${position} desc limit 1`
+		? unreadOf(logs, walk, filters)
 		: sql`select 0 as position, 0 as number where false`;
-	const oldest = sql`(select ${total} - json_array_length(${entries}) from ${table} where ${owner} = ${KEY} order by ${position} limit 1)`;
 	const known = start ? page.after?.count : undefined;
-	const count =
-		known === undefined ? sql`coalesce(${newest(logs, total, KEY)} - ${oldest}, 0)` : sql`${known}`;
+	const count = known === undefined ? countOf(logs) : sql`${known}`;
 	const statements = [
 		db
 			.select({
