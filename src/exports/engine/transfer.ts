@@ -128,8 +128,8 @@ export async function transferRows(
 		await updateRun(attempt, set);
 	};
 	const { cursor, ...position } = await begin(attempt, fingerprint, progress.started_at);
-	let { records_completed, records_total_count, bytes, unfit_values } = position;
-	Object.assign(progress, { records_completed, bytes, unfit_values });
+	let { records_total_count, ...figures } = position;
+	Object.assign(progress, figures);
 	const after: Position | null = cursor === null ? null : Cursor.parse(JSON.parse(cursor));
 	let page = after?.length === END.length ? null : await source.page(selection, after);
 	if (records_total_count === null) {
@@ -146,21 +146,20 @@ export async function transferRows(
 		const { next, unfit }: Page = page;
 		const count: number = page.rows.length;
 		budget.pages -= 1;
-		records_completed += count;
+		figures.records_completed += count;
 		const sizes = page.rows.map(bytesOf);
-		bytes += sizes.reduce((sum, size) => sum + size, 0);
+		figures.bytes += sizes.reduce((sum, size) => sum + size, 0);
 		const before = sink.unfit ?? 0;
 		const state = count > 0 ? await sink.write(page.rows, sizes) : null;
-		unfit_values += unfit + (sink.unfit ?? 0) - before;
+		figures.unfit_values += unfit + (sink.unfit ?? 0) - before;
 		// Only one page is in memory at a time.
 		page = null;
 		isFresh = state !== null;
 		if (count > 0) isSaved = isFresh;
 		if (state !== null) {
-			const figures = { records_completed, bytes, unfit_values, attempts: 0 };
-			Object.assign(progress, figures);
+			Object.assign(progress, figures, { attempts: 0 });
 			const cursor = JSON.stringify(next ?? END);
-			await update({ state, cursor, ...figures });
+			await update({ state, cursor, ...figures, attempts: 0 });
 			if (next && isSpent(budget)) return false;
 		} else if (next && isSaved && isSpent(budget)) {
 			// Saves the position even if the query's condition filters out all rows of a step.
@@ -174,12 +173,10 @@ export async function transferRows(
 	const { files = [], warnings = [] } = await sink.close();
 	await endRun(attempt, {
 		...progress,
+		...figures,
 		status: "Completed",
 		latest_error: null,
-		records_completed,
 		records_total_count,
-		bytes,
-		unfit_values,
 		files,
 		warnings,
 	});
