@@ -38,14 +38,16 @@ describe("the lanes of a timeline", () => {
 		windows = 24,
 		old: BatchExportRange[] = [],
 	) =>
-		lanesOf(of, found, old, rangeOf("hour", windows, NOW), NOW).map(({ name, entries }) => [
-			name,
-			...entries.map(({ kind, start, end }) => {
-				const [from, to] = [start, end].map((moment) => new Date(moment).getUTCHours());
-				if (kind === "run") return from;
-				return kind === "gap" ? `${from} to ${to}` : `delivered ${from} to ${to}`;
-			}),
-		]);
+		lanesOf(of, { runs: found, ranges: old }, rangeOf("hour", windows, NOW), NOW).map(
+			({ name, entries }) => [
+				name,
+				...entries.map(({ kind, start, end }) => {
+					const [from, to] = [start, end].map((moment) => new Date(moment).getUTCHours());
+					if (kind === "run") return from;
+					return kind === "gap" ? `${from} to ${to}` : `delivered ${from} to ${to}`;
+				}),
+			],
+		);
 
 	test("have the runs of backfills by arrival where the schedule's are missing", () => {
 		const filled = runOf(4, { backfill_id: "one", by: "arrival" });
@@ -67,7 +69,7 @@ describe("the lanes of a timeline", () => {
 		expect(knownOf(range, newest, false)).toEqual(range);
 		const known = knownOf(range, newest, true);
 		expect(known).toEqual({ start: Date.parse(at(8)), end: range.end });
-		const [lane] = lanesOf(exportWith(), newest, [], known, NOW);
+		const [lane] = lanesOf(exportWith(), { runs: newest, ranges: [] }, known, NOW);
 		expect(lane?.entries).toMatchObject([{ kind: "run" }, { windows: 2 }, { kind: "run" }]);
 		// All that was loaded ends after the range.
 		expect(knownOf({ start: 0, end: HOUR_MS }, newest, true).start).toBe(HOUR_MS);
@@ -82,10 +84,15 @@ describe("the lanes of a timeline", () => {
 		expect(shown(exact, runs(4, 5))).toEqual([["Scheduled", "2 to 4", 4, 5, "6 to 8"]]);
 		const between = exportWith({ start_at: at(3.1), end_at: at(8.9) });
 		expect(shown(between, runs(4, 5))).toEqual([["Scheduled", "3 to 4", 4, 5, "6 to 8"]]);
-		const [found] = lanesOf(between, runs(4), [], rangeOf("hour", 24, NOW), NOW);
+		const [found] = lanesOf(between, { runs: runs(4), ranges: [] }, rangeOf("hour", 24, NOW), NOW);
 		expect(found?.entries.at(-1)).toMatchObject({ kind: "gap", end: Date.parse(at(8)) });
 		const soon = Date.parse(at(12.1));
-		const [lane] = lanesOf(exportWith(), runs(10), [], rangeOf("hour", 2, soon), soon);
+		const [lane] = lanesOf(
+			exportWith(),
+			{ runs: runs(10), ranges: [] },
+			rangeOf("hour", 2, soon),
+			soon,
+		);
 		expect(lane?.entries.map(({ kind }) => kind)).toEqual([]);
 		expect(shown(exportWith(), runs(10), 3)).toEqual([["Scheduled", 10, "11 to 12"]]);
 	});
@@ -99,8 +106,7 @@ describe("the lanes of a timeline", () => {
 		];
 		const lanes = lanesOf(
 			of,
-			[...runs(1, 2, 3, 4, 8, 10, 11), ...backfilled],
-			[],
+			{ runs: [...runs(1, 2, 3, 4, 8, 10, 11), ...backfilled], ranges: [] },
 			rangeOf("hour", 24, NOW),
 			NOW,
 		);
@@ -137,7 +143,12 @@ describe("the lanes of a timeline", () => {
 			range(4, 8, { latest_error: "No bucket.", runs: 0 }),
 			range(5, 6, { by: "event" }),
 		];
-		const [lane] = lanesOf(exportWith(), runs(8, 9, 11), old, rangeOf("hour", 24, NOW), NOW);
+		const [lane] = lanesOf(
+			exportWith(),
+			{ runs: runs(8, 9, 11), ranges: old },
+			rangeOf("hour", 24, NOW),
+			NOW,
+		);
 		expect(lane?.entries.filter(({ kind }) => kind === "gap")).toMatchObject([
 			{ windows: 4, exported: 1, error: "No bucket." },
 			{ windows: 1, exported: 0, error: null },

@@ -96,7 +96,8 @@ function useLanes({ of, fresh }: Shown, { start, end }: ReturnType<typeof useRan
 			end: Math.min(end, shown.known.end),
 		};
 		if (known.start > known.end) return NOT_LOADED;
-		return lanesOf(of, [...byId.values()], shown.old, known, Date.now());
+		const runs = [...byId.values()];
+		return lanesOf(of, { runs, ranges: shown.old }, known, Date.now());
 	}, [shown, fresh, of, start, end]);
 	const isLoaded = shown?.range.start === start && shown.range.end === end;
 	return { lanes, shown, isLoaded, error, reload };

@@ -208,8 +208,7 @@ function rangesIn(
 /** Returns the lanes of the timeline. The lane of backfills is omitted if it is empty. */
 export function lanesOf(
 	of: BatchExport,
-	runs: BatchExportRun[],
-	ranges: BatchExportRange[],
+	{ runs, ranges }: { runs: BatchExportRun[]; ranges: BatchExportRange[] },
 	range: Range,
 	now: number,
 ): Lane[] {
