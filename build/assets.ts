@@ -145,6 +145,11 @@ function addWorkers(files: Files) {
 /** The sources of the files. */
 const SOURCES = [
 	"README.md",
+	"CHANGELOG.md",
+	"CONTRIBUTING.md",
+	"SECURITY.md",
+	"judges/README.md",
+	"packages/client/README.md",
 	"build",
 	"docs",
 	"packages/client/src",

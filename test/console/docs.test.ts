@@ -184,7 +184,14 @@ withBrowser("the documentation", (newPage) => {
 		);
 		expect(guides.slice(0, 3)).toEqual(["Overview", "Getting started", "The API"]);
 		expect(inner).toEqual([
-			...["Deploying and operating", "Internals", "Contributing", "Security", "Changelog"],
+			...[
+				"Deploying and operating",
+				"Internals",
+				"Contributing",
+				"Judges",
+				"Security",
+				"Changelog",
+			],
 		]);
 	});
 
