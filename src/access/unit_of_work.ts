@@ -48,7 +48,7 @@ export async function commit(
 		checks,
 		changes,
 		entries: recordEach(env, db, entries),
-		afterEntries: afterEntries,
+		afterEntries,
 		webhooksDue: entry && selectWebhooksDue(env, db, entry.organization),
 		...answers,
 	});

@@ -7,7 +7,7 @@ import { now } from "../lib/time.ts";
 
 /*
  * The door for memberships: no other file writes `members` or `project_members`, which
- * scripts/check/memberships.ts verifies. Its functions return parts of the caller's write. Who may
+ * scripts/check/doors.ts verifies. Its functions return parts of the caller's write. Who may
  * do what is in levels.ts.
  */
 
