@@ -47,7 +47,7 @@ inBrowser("allowing an app", (open) => {
 		const signedOut = await open(path, { key: "" });
 		await signedOut.getByRole("heading", { name: "Sign in" }).waitFor();
 		const wrong = await open(path.replace("callback", "elsewhere"));
-		await wrong.getByText("isn't its own").waitFor();
+		await wrong.getByText("isn't registered for this app").waitFor();
 		expect(await button(wrong, "Allow").count()).toBe(0);
 		const nobodys = await open(path.replace("client_id", "client"));
 		await nobodys.getByText("The app's request is incomplete.").waitFor();
