@@ -139,7 +139,7 @@ function links(page: Page, length: number, count: number, keys: Key[] | undefine
 	};
 }
 
-/** What a page of a list was read as. */
+/** The rows of a page, and how they become its results. */
 type Found<T, R> = {
 	/** The rows of the page, and one more if there is a next page. */
 	rows: T[];
@@ -149,7 +149,7 @@ type Found<T, R> = {
 	keys: (row: T) => Key[];
 	/** Converts a row to a result. */
 	to?: ((row: T) => R) | undefined;
-	/** The sort values after which the list continues, if the page has all `rows` and there may be more. */
+	/** Where the list continues if the page has all `rows`, as sort values, and there may be more. */
 	further?: Key[] | undefined;
 };
 

@@ -46,7 +46,7 @@ function addLevels(levels: ByteWriter, values: Row) {
 	for (const value of values) levels.appendUint8(value === null ? 0 : 1);
 }
 
-/** What the data pages of a row group have, and the bytes that compression saves. */
+/** The counts of a row group: rows, nulls, data pages, and bytes that compression saves. */
 const NONE = { rows: 0, nulls: 0, pages: 0, saved: 0 };
 
 /** Returns the header of a data page. `isPresent`: 1 for each row that has a value, 0 for null. */
