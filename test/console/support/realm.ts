@@ -206,7 +206,9 @@ export async function signIn(page: Page, { email, username }: { email: string; u
 /** Waits until the browser shows the organization to somebody who has signed in. */
 export async function arrive(page: Page, { path }: Home) {
 	await page.getByRole("link", { name: "Members" }).or(problemOn(page)).first().waitFor();
-	expect(new URL(page.url()).pathname).toBe(path);
+	expect(await problemOn(page).allTextContents()).toEqual([]);
+	// The console goes there from `/console` after it has shown the link.
+	await page.waitForURL((url) => url.pathname === path);
 }
 
 /** Why a sign-in failed. */
