@@ -12,13 +12,13 @@ import type { Tenant } from "./tenant.ts";
 type Parent = Statement & { _: { result: { id: unknown }[] } };
 
 type Listed<S extends SQLiteSelect, R> = List<S> & {
-	/** Without it, the list isn't one of a parent. */
+	/** Selects the object that the list belongs to. A list of the tenant itself has none. */
 	parent?: Parent;
 	/** Converts a row to a result. */
 	to?: (row: RowOf<S>) => R;
 };
 
-/** Returns a page of a list, in one round trip. Throws 404 if it is one of a parent that isn't there. */
+/** Returns a page of a list, in one round trip. Throws 404 if its parent doesn't exist. */
 export function readPage<S extends SQLiteSelect, R = RowOf<S>>(
 	tenant: Tenant,
 	page: Page,

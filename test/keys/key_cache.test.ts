@@ -38,6 +38,14 @@ describe("the record of a key", () => {
 		expect([await readsOf(key), await readsOf(key)]).toEqual([1, 0]);
 	});
 
+	test("expires in KV after a day", async () => {
+		const { hash } = await warmKey();
+		const { keys } = await env.KEYS.list({ prefix: `key:${hash}` });
+		const seconds = (keys[0]?.expiration ?? Infinity) - Date.now() / 1000;
+		expect(seconds).toBeGreaterThan(23 * 3600);
+		expect(seconds).toBeLessThan(25 * 3600);
+	});
+
 	test("is read again if the clock was set back", async () => {
 		stopClock();
 		const { key } = await warmKey();

@@ -172,6 +172,20 @@ test("an unknown member is not found", async () => {
 			expect((await ask(method, `${base}/${uuid}`, { body })).status).toBe(404);
 });
 
+test("an admin doesn't change the level of somebody who becomes an owner meanwhile", async () => {
+	const { base, admin, admin2, ask } = await people();
+	const at = `${base}/${admin2.uuid}`;
+	const promote = () => ask("PATCH", at, { body: { level: 15 } });
+	const response = await call("PATCH", at, {
+		key: admin.key,
+		body: { level: 1 },
+		env: racing(promote),
+	});
+	expect(response).toMatchObject(forbidden(ABOVE_YOU));
+	const its = eq(members.user_id, admin2.id);
+	expect(await db.select().from(members).where(its)).toMatchObject([{ level: 15 }]);
+});
+
 describe("removing a member", () => {
 	test("lets anybody leave except an owner", async () => {
 		const { remove, member, admin, owner2, base, ask } = await people();
