@@ -3,6 +3,7 @@ import { type Connected, isFailed, type ResultOf, runBatch, type Statement } fro
 import { recordEach, type SignedEntry } from "../db/record.ts";
 import type { App } from "../env.ts";
 import { type ApiError, conflict } from "../http/errors.ts";
+import { now } from "../lib/time.ts";
 import { enqueueDeliveries, selectWebhooksDue } from "./wake.ts";
 
 export type Answers = Record<string, Statement | undefined>;
@@ -42,12 +43,15 @@ export async function commit(
 ): Promise<unknown> {
 	const idempotency = c?.get("idempotency");
 	const [entry] = entries;
+	// `selectWebhooksDue` compares the time of the first entry with that of the last.
+	const at = now();
+	const timed = entries.map((entry) => ({ ...entry, created_at: entry.created_at ?? at }));
 	const results = await runBatch(db, {
 		idempotencyLease: await idempotency?.takeLease(db),
 		conditions: c?.get("precondition")?.assertions(db),
 		checks,
 		changes,
-		entries: recordEach(env, db, entries),
+		entries: recordEach(env, db, timed),
 		afterEntries,
 		webhooksDue: entry && selectWebhooksDue(env, db, entry.organization),
 		...answers,

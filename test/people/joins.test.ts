@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { finish, who, withDomain } from "../sign_in/oidc/support.ts";
 import { provisioned, send } from "../support/scim.ts";
 import { hook } from "../support/webhooks.ts";
@@ -52,6 +52,22 @@ test.each(Object.keys(WAYS))("joining by %s is one event that says so", async (v
 	expect(log.body.results).toMatchObject([
 		{ activity: "created", item_id: sent[0].data.item_id, detail: { trigger } },
 	]);
+});
+
+test("a join is delivered at once, also where its entries are made in different milliseconds", async () => {
+	const home = await withDomain({ jit_provisioning_enabled: true });
+	const { idle, types } = await hook(home, "", { types: ["member.*"] });
+	const { toISOString } = Date.prototype;
+	let elapsed = 0;
+	const clock = vi.spyOn(Date.prototype, "toISOString").mockImplementation(function (this: Date) {
+		elapsed += 1;
+		return toISOString.call(new Date(this.getTime() + elapsed));
+	});
+	onTestFinished(() => clock.mockRestore());
+	await WAYS.sso?.(home);
+	clock.mockRestore();
+	await idle();
+	expect(await types()).toEqual(["member.created"]);
 });
 
 test("creating an organization is an event of the organization, and one of its creator's", async () => {
