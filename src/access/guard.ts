@@ -32,12 +32,14 @@ export const guard = (db: Database, { hash, isOrganization, project }: GuardInpu
 			key_id: nullableColumn(personalApiKeys.id, "key_id"),
 			...recordColumns,
 			last_used_at: personalApiKeys.last_used_at,
+			key_label: nullableColumn(personalApiKeys.label, "key_label"),
 			/** Whether the key was created by signing in (docs/keys.md#signing-in). */
 			is_session: sql`(${personalApiKeys.session} is not null)`.mapWith(Boolean).as("is_session"),
 			/** The app that the key was granted to (docs/oauth.md); null for other keys. */
 			client_id: nullableColumn(personalApiKeys.client_id, "client_id"),
 			is_app_allowed: allowsApp(personalApiKeys.client_id).mapWith(Boolean).as("is_app_allowed"),
 			is_active: users.is_active,
+			user_uuid: nullableColumn(users.uuid, "user_uuid"),
 			is_service_account: users.is_service_account,
 			organization_id: nullableColumn(organizations.id, "organization_id"),
 			organization_uuid: nullableColumn(organizations.uuid, "organization_uuid"),

@@ -18,6 +18,7 @@ import type { TenantStatement } from "./cached_statements.ts";
 import { authorize, type Caller, cachedGuard } from "./guard.ts";
 import type { Idempotency } from "./idempotency.ts";
 import { checkKey } from "./key_check.ts";
+import { usedKeyOf } from "./origin.ts";
 import type { Precondition } from "./precondition.ts";
 import type { QueryValues } from "./query_scope.ts";
 import { assertStillAllowed } from "./recheck.ts";
@@ -180,6 +181,7 @@ export class Tenant {
 			throw await countFailure(this.#c, badCredentials());
 		}
 		this.#caller = await authorize(this.#c, row, this.#path);
+		this.#c.set("usedKey", usedKeyOf(this.#caller));
 		// The precondition may be about the row of the key, which must not change then.
 		if (!this.#c.get("precondition")) noteUse(this.#c, this.#caller);
 		return results;

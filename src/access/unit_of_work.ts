@@ -4,6 +4,7 @@ import { recordEach, type SignedEntry } from "../db/record.ts";
 import type { App } from "../env.ts";
 import { type ApiError, conflict } from "../http/errors.ts";
 import { now } from "../lib/time.ts";
+import { originOf } from "./origin.ts";
 import { enqueueDeliveries, selectWebhooksDue } from "./wake.ts";
 
 export type Answers = Record<string, Statement | undefined>;
@@ -45,13 +46,14 @@ export async function commit(
 	const [entry] = entries;
 	// `selectWebhooksDue` compares the time of the first entry with that of the last.
 	const at = now();
-	const timed = entries.map((entry) => ({ ...entry, created_at: entry.created_at ?? at }));
+	const origin = c && entry ? originOf(c) : null;
+	const signed = entries.map((each) => ({ created_at: at, origin, ...each }));
 	const results = await runBatch(db, {
 		idempotencyLease: await idempotency?.takeLease(db),
 		conditions: c?.get("precondition")?.assertions(db),
 		checks,
 		changes,
-		entries: recordEach(env, db, timed),
+		entries: recordEach(env, db, signed),
 		afterEntries,
 		webhooksDue: entry && selectWebhooksDue(env, db, entry.organization),
 		...answers,

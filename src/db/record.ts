@@ -11,6 +11,7 @@ import {
 } from "./client.ts";
 import type { Kind, SystemKind } from "./event_types.ts";
 import { activityLog, type Change } from "./schema/activity_log.ts";
+import { type Origin, pack } from "./schema/origin.ts";
 
 /** An entry without its user and time (docs/organizations.md#activity-log). */
 export type Entry = Kind & Details;
@@ -38,7 +39,14 @@ export type SignedEntry = Entry & {
 	project: number | SQL | null;
 	/** By default the current time. */
 	created_at?: string;
+	/** By default that of the request, if there is one. */
+	origin?: Origin | null;
 };
+
+/** SQL for a stored origin, without its address if the organization doesn't keep any. */
+const keptOrigin = (origin: SQL, organization: SQL) => sql`iif(
+	(select o.logs_addresses from organizations as o where o.id = ${organization}),
+	${origin}, substr(${origin}, instr(${origin}, char(9))))`;
 
 /** The columns of running totals, see `activityLog`. */
 type Totals = Record<"total" | "total_without_project" | "project_total", SQL>;
@@ -79,6 +87,11 @@ const totalsOfEach = totals(
 	(of, condition) => sql`sum(${condition}) over (partition by ${of} order by key)`,
 );
 
+/** What a statement computes that inserts the rows of a JSON list. */
+const originOfEach = {
+	origin: keptOrigin(sql`(value ->> 'origin')`, sql`(value ->> 'organization_id')`),
+};
+
 /** Converts an entry to a row. */
 const toRow = ({ organization, project, item_id, ...entry }: SignedEntry) => ({
 	...entry,
@@ -91,6 +104,7 @@ const toRow = ({ organization, project, item_id, ...entry }: SignedEntry) => ({
 const record = (db: Database, entry: SignedEntry) =>
 	db.insert(activityLog).values({
 		...toRow(entry),
+		origin: entry.origin && keptOrigin(sql`${pack(entry.origin)}`, sql`${entry.organization}`),
 		...(!entry.is_system &&
 			totalsOfOne({
 				organization: sql`${entry.organization}`,
@@ -104,9 +118,9 @@ const cachedInsert = cacheByForm(
 			insertJson(db, activityLog, {
 				rows: placeholder("rows"),
 				names: Object.keys(getTableColumns(activityLog)).filter(
-					(name) => isSystem || !(name in totalsOfEach),
+					(name) => name !== "origin" && (isSystem || !(name in totalsOfEach)),
 				),
-				computed: totalsOfEach,
+				computed: { ...totalsOfEach, ...originOfEach },
 			}),
 		),
 );

@@ -10,3 +10,11 @@ export const quoted = (value: unknown) =>
 /** Returns a text with at most `max` UTF-16 code units, and an ellipsis if it was longer. */
 export const shorten = (text: string, max: number) =>
 	text.length > max ? `${text.slice(0, max).toWellFormed()}…` : text;
+
+/** Returns the start of a text that has at most `max` bytes in UTF-8. */
+export function cutBytes(text: string, max: number) {
+	const bytes = new TextEncoder().encode(text);
+	if (bytes.length <= max) return text;
+	// A character that was cut is left out.
+	return new TextDecoder().decode(bytes.subarray(0, Math.max(0, max)), { stream: true });
+}

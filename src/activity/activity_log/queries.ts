@@ -7,6 +7,7 @@ import { activityLog } from "../../db/schema/activity_log.ts";
 import { projects } from "../../db/schema/organizations.ts";
 import { members, users } from "../../db/schema/people.ts";
 import { envelope, type Page } from "../../http/page.ts";
+import { actorOf, showOrigins } from "./actor.ts";
 import { between, type Filters, matches } from "./filters.ts";
 import { complete, inGroups, smallChanges } from "./large.ts";
 import { entryColumns } from "./shape.ts";
@@ -161,7 +162,7 @@ export async function list(tenant: Tenant, page: Page, filters: Filters) {
 		rows,
 		count,
 		keys: ({ position }) => [position],
-		to: ({ detail: { changes, ...detail }, ...row }) => toEntry({ ...row, detail, changes }),
+		to: toEntryFor(tenant),
 		further,
 	});
 }
@@ -182,7 +183,8 @@ export async function* readAll(tenant: Tenant, filters: Filters) {
 				.orderBy(desc(position)),
 			tenant.db.select({ end: read.end.as("end") }).from(read.from),
 		);
-		for (const group of inGroups(rows)) yield await complete(tenant, group);
+		const shownTo = showOrigins(tenant);
+		for (const group of inGroups(rows)) yield (await complete(tenant, group)).map(shownTo);
 		const last = rows.length === DOWNLOAD_LIMIT ? rows.at(-1)?.position : found?.end;
 		before = last ?? undefined;
 	} while (before !== undefined);
@@ -192,24 +194,34 @@ export async function* readAll(tenant: Tenant, filters: Filters) {
 export type Row = ReturnType<typeof readAll> extends AsyncGenerator<(infer R)[]> ? R : never;
 
 /** Converts an entry to an `ActivityEntry`. */
-export const toEntry = ({
-	id,
-	user,
-	activity,
-	scope,
-	item_id,
-	detail,
-	changes,
-	created_at,
-}: Omit<Row, "size">) => ({
-	id,
-	user,
-	activity,
-	scope,
-	item_id,
-	detail: { name: detail.name, changes, trigger: detail.trigger },
-	created_at,
-});
+export function toEntry(row: Omit<Row, "size" | "position">) {
+	const { id, user, activity, scope, item_id, detail, changes, origin, created_at } = row;
+	const { name, trigger } = detail;
+	return {
+		id,
+		user: user && {
+			uuid: user.uuid,
+			first_name: user.first_name,
+			last_name: user.last_name,
+			email: user.email,
+		},
+		actor: actorOf({ ...row, trigger }),
+		origin: origin?.request ?? null,
+		activity,
+		scope,
+		item_id,
+		detail: { name, changes, trigger },
+		created_at,
+	};
+}
+
+type Selected = Awaited<ReturnType<typeof select>>[number];
+
+/** Returns a function that converts a row of `entryColumns` to the entry that the caller sees. */
+export const toEntryFor =
+	(tenant: Tenant) =>
+	({ detail: { changes, ...detail }, ...row }: Omit<Selected, "position">) =>
+		toEntry({ ...showOrigins(tenant)(row), detail, changes });
 
 const {
 	detail: { changes: _, ...detailColumns },

@@ -2,6 +2,7 @@ import { query } from "../../access/input.ts";
 import { type Download, download } from "../../http/download.ts";
 import { page } from "../../http/page.ts";
 import { paginated, router, type Text } from "../../http/router.ts";
+import { originCells } from "./actor.ts";
 import type { Row } from "./queries.ts";
 import * as activity from "./queries.ts";
 import { ActivityEntry, filters } from "./shape.ts";
@@ -19,6 +20,8 @@ export const columns: Download<Row>["columns"] = {
 	name: (row) => row.detail.name,
 	changes: (row) => JSON.stringify(row.changes),
 	trigger: (row) => (row.detail.trigger ? JSON.stringify(row.detail.trigger) : null),
+	actor_type: (row) => activity.toEntry(row).actor.type,
+	...originCells,
 };
 
 const HOW =

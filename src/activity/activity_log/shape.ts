@@ -4,6 +4,7 @@ import { ACTIVITIES } from "../../db/event_types.ts";
 import { activityLog } from "../../db/schema/activity_log.ts";
 import { users } from "../../db/schema/people.ts";
 import { explain, queryMoment, text, timestamp, uuid } from "../../http/fields.ts";
+import { Actor, ORIGIN_TEXT, OriginShape } from "./actor.ts";
 
 /** The scopes of entries that have a caller. */
 const LOGGED_SCOPES = Object.keys(ACTIVITIES)
@@ -46,6 +47,8 @@ export const ActivityEntry = z
 			})
 			.nullable()
 			.describe("The user or service account that did it; null for the operator of the service."),
+		actor: Actor.describe("Who or what did it, and with which key."),
+		origin: OriginShape.nullable().describe(ORIGIN_TEXT),
 		activity: z
 			.string()
 			.describe(
@@ -88,7 +91,10 @@ export const entryColumns = {
 		first_name: users.first_name,
 		last_name: users.last_name,
 		email: users.email,
+		is_service_account: users.is_service_account,
 	},
+	is_system: activityLog.is_system,
+	origin: activityLog.origin,
 	activity: activityLog.activity,
 	scope: activityLog.scope,
 	item_id: activityLog.item_id,

@@ -21,7 +21,7 @@ const MAX_PAGE_ENTRIES = 1000;
 const MAX_PAGE_BYTES = 1_000_000;
 
 /** The approximate number of bytes in a line besides the texts that are counted. */
-const FRAME_BYTES = 700;
+const FRAME_BYTES = 1000;
 
 const { position, user_id, changes, trigger, name, created_at } = activityLog;
 

@@ -6,6 +6,7 @@ import { activityLog } from "../../db/schema/activity_log.ts";
 import { organizationUuid } from "../../db/schema/organizations.ts";
 import { users } from "../../db/schema/people.ts";
 import { CURRENT_VERSION } from "../../http/versions.ts";
+import { actorOf } from "../activity_log/actor.ts";
 
 /** The columns of an event in `activity_log` joined with `users`. `position` is internal. */
 export const eventColumns = {
@@ -26,6 +27,7 @@ export const eventColumns = {
 	name: activityLog.name,
 	changes: activityLog.changes,
 	trigger: activityLog.trigger,
+	origin: activityLog.origin,
 	created_at: activityLog.created_at,
 };
 
@@ -34,18 +36,14 @@ export const selectEvents = (db: Database) =>
 
 export type EventRow = Awaited<ReturnType<typeof selectEvents>>[number];
 
-/** Returns the actor of an event. */
-function actorOf({ user, is_system, scope }: EventRow) {
-	if (user) {
-		const { uuid, first_name, email, is_service_account } = user;
-		// The email address in a service account's row doesn't exist.
-		if (is_service_account)
-			return { type: "service_account" as const, uuid, first_name, email: null };
-		return { type: "user" as const, uuid, first_name, email };
-	}
-	// Nobody knows who failed to sign in.
-	const type = is_system || scope === "SignIn" ? ("system" as const) : ("operator" as const);
-	return { type, uuid: null, first_name: null, email: null };
+/**
+ * Returns the actor with the types that events have had from the start: a person is a `user`, also
+ * through an app, and a plugin is the `system`.
+ */
+function eventActorOf(row: EventRow) {
+	const { type, ...actor } = actorOf(row);
+	if (type === "person" || (type === "app" && row.user)) return { type: "user" as const, ...actor };
+	return { type: type === "plugin" ? ("system" as const) : type, ...actor };
 }
 
 /** Converts a row to the event in the feed, webhooks and audit files (docs/events.md). */
@@ -54,7 +52,8 @@ export const toEvent = (row: EventRow) => ({
 	type: typeOf(row),
 	created_at: row.created_at,
 	api_version: CURRENT_VERSION,
-	actor: actorOf(row),
+	actor: eventActorOf(row),
+	origin: row.origin?.request ?? null,
 	data: {
 		scope: row.scope,
 		item_id: row.item_id,

@@ -7,6 +7,7 @@ import { activityLog } from "../../db/schema/activity_log.ts";
 import { projects } from "../../db/schema/organizations.ts";
 import { users } from "../../db/schema/people.ts";
 import { invalid } from "../../http/errors.ts";
+import { showOrigins } from "../activity_log/actor.ts";
 import { complete, inGroups, smallChanges } from "../activity_log/large.ts";
 import { type EventRow, eventColumns } from "./event.ts";
 
@@ -110,7 +111,7 @@ export async function read(tenant: Tenant, query: Query): Promise<Part> {
 	// If possible, an event that the caller can see.
 	const last = isFull ? events.at(-1) : (lastSeen ?? end);
 	return {
-		events: await complete(tenant, events),
+		events: (await complete(tenant, events)).map(showOrigins(tenant)),
 		after: last?.id ?? after ?? null,
 		more: isFull || end !== undefined,
 		newest: newest?.position ?? 0,

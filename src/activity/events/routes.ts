@@ -2,6 +2,7 @@ import { query } from "../../access/input.ts";
 import { type Download, download } from "../../http/download.ts";
 import { feedPage, page } from "../../http/page.ts";
 import { feedOf, router } from "../../http/router.ts";
+import { originCells } from "../activity_log/actor.ts";
 import { type EventRow, toEvent } from "./event.ts";
 import * as feed from "./queries.ts";
 import { FeedEvent, filters } from "./shape.ts";
@@ -23,6 +24,7 @@ export const columns: Download<EventRow>["columns"] = {
 	name: (row) => row.name,
 	changes: (row) => JSON.stringify(row.changes),
 	trigger: (row) => (row.trigger ? JSON.stringify(row.trigger) : null),
+	...originCells,
 };
 
 /** docs/events.md#follow-the-feed. Mounted under an organization. */

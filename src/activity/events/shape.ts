@@ -2,6 +2,7 @@ import * as z from "zod";
 import { EVENT_TYPES, TYPE_FILTER } from "../../db/event_types.ts";
 import { explain, issue, timestamp, uuid } from "../../http/fields.ts";
 import { documentAs } from "../../http/router.ts";
+import { actorFields, ORIGIN_TEXT, OriginShape } from "../activity_log/actor.ts";
 import { EntryChange } from "../activity_log/shape.ts";
 
 const { field, before, after } = EntryChange.shape;
@@ -24,31 +25,20 @@ export const FeedEvent = z
 		actor: z
 			.object({
 				type: explain(
-					z.enum(["user", "service_account", "system", "operator"]),
-					"The kind of the actor.",
+					z.enum(["user", "service_account", "app", "system", "operator"]),
+					"The kind of the actor. Entries of the activity log also tell apps of people and plugins apart.",
 					{
-						user: "a person, with one of their keys.",
+						user: "a person, with one of their keys or through an app.",
 						service_account: "a service account, with one of its keys.",
+						app: "an identity provider, through SCIM.",
 						system: "the service itself, for example on a schedule.",
 						operator: "the operator of the service.",
 					},
 				),
-				uuid: z
-					.guid()
-					.nullable()
-					.describe("The uuid of the user or service account; null for others."),
-				first_name: z
-					.string()
-					.nullable()
-					.describe(
-						"The user's first name or the service account's name, as it is now; null for others.",
-					),
-				email: z
-					.email()
-					.nullable()
-					.describe("The user's email address, as it is now; null for others."),
+				...actorFields,
 			})
 			.describe("Who or what caused the event."),
+		origin: OriginShape.nullable().describe(ORIGIN_TEXT),
 		data: z
 			.object({
 				scope: z.string().describe("The kind of the object, such as `Member`."),

@@ -3,8 +3,8 @@ import { v7 } from "uuid";
 import { type Delivery, webhooks } from "../../db/schema/webhooks.ts";
 import { now } from "../../lib/time.ts";
 import { addressOf, retryAfter, sender } from "../../outbound/send.ts";
-import { type EventRow, type FeedEvent, toEvent } from "../events/event.ts";
-import { bodyOf } from "./formats.ts";
+import { type EventRow, toEvent } from "../events/event.ts";
+import { bodyOf, type SentEvent } from "./formats.ts";
 import type { Endpoint } from "./secret.ts";
 
 /** How long to wait for a response, in milliseconds. */
@@ -32,7 +32,7 @@ export function attempts(env: Env) {
 	const { exchange } = sender(env, TIMEOUT_MS);
 
 	/** Returns why the event wasn't delivered, for users; null if it was. */
-	async function send({ url, format, secrets }: Endpoint, event: FeedEvent) {
+	async function send({ url, format, secrets }: Endpoint, event: SentEvent) {
 		const { signing, routing_key } = await secrets;
 		const body = JSON.stringify(bodyOf(env.APP_URL, event, { format, routing_key }));
 		const headers = await headersOf(event.id, body, signing);
@@ -53,7 +53,8 @@ export function attempts(env: Env) {
 		row: EventRow,
 		details: Pick<Delivery, "reason" | "attempt">,
 	): Promise<Attempt> {
-		const event = toEvent(row);
+		const { origin, ...rest } = toEvent(row);
+		const event = endpoint.has_origin ? { ...rest, origin } : rest;
 		const start = Date.now();
 		const { status, error, retry_after } = await send(endpoint, event).catch((error: unknown) => ({
 			status: null,

@@ -90,6 +90,7 @@ const testEvent = ({ caller }: Tenant, webhook: typeof webhooks.$inferSelect): E
 	project_id: null,
 	changes: [],
 	trigger: null,
+	origin: null,
 	created_at: now(),
 });
 

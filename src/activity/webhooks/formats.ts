@@ -1,7 +1,8 @@
 /** The bodies of messages (docs/webhooks.md#formats). */
 import type { Format } from "../../db/schema/webhooks.ts";
-import type { FeedEvent } from "../events/event.ts";
-import { type Notice, noticeOf } from "./notice.ts";
+import { type Notice, noticeOf, type SentEvent } from "./notice.ts";
+
+export type { SentEvent };
 
 const LINK_WORDS = "Open in the console";
 
@@ -62,7 +63,7 @@ const toTeams = ({ title, details, actor, link }: Notice) => ({
 });
 
 /** Returns how urgent an event is. Only those without a caller are unexpected. */
-function severityOf({ type, actor }: FeedEvent) {
+function severityOf({ type, actor }: SentEvent) {
 	if (actor.type !== "system" || type === "webhook.test") return "info";
 	return type.endsWith(".failed") ? "error" : "warning";
 }
@@ -72,7 +73,7 @@ function severityOf({ type, actor }: FeedEvent) {
  * one alert, however often it fails. A run that completes has the alert of failed runs of its
  * export.
  */
-function alertOf({ type, data: { item_id, organization_id, trigger } }: FeedEvent) {
+function alertOf({ type, data: { item_id, organization_id, trigger } }: SentEvent) {
 	const object = trigger?.batch_export_id ?? trigger?.plugin_config_id ?? item_id;
 	return [organization_id, type.replace(/\.completed$/, ".failed"), object].join("/");
 }
@@ -80,7 +81,7 @@ function alertOf({ type, data: { item_id, organization_id, trigger } }: FeedEven
 /** https://developer.pagerduty.com/docs/events-api-v2-overview */
 function toPagerDuty(
 	{ title, details, actor, link }: Notice,
-	event: FeedEvent,
+	event: SentEvent,
 	{ appUrl, routing_key }: { appUrl: string; routing_key: string | null },
 ) {
 	const dedup_key = alertOf(event);
@@ -110,7 +111,7 @@ function toPagerDuty(
  */
 export function bodyOf(
 	appUrl: string,
-	event: FeedEvent,
+	event: SentEvent,
 	{ format, routing_key }: { format: Format; routing_key: string | null },
 ) {
 	if (format === "standard") return event;

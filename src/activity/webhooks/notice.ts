@@ -9,6 +9,9 @@ const MAX_DETAILS_LENGTH = 500;
 
 const WORDS = new Map(Object.entries<string>({ ...TYPE_WORDS, "webhook.test": "Test" }));
 
+/** An event as a webhook gets it: with its origin only if the webhook's setting says so. */
+export type SentEvent = Omit<FeedEvent, "origin"> & Partial<Pick<FeedEvent, "origin">>;
+
 /** A message for people about an event, as plain text in single lines. */
 export type Notice = {
 	/** The event and its object. */
@@ -23,7 +26,7 @@ export type Notice = {
 
 const clean = (value: unknown) => singleLine(String(value ?? ""));
 
-function actorOf({ actor }: FeedEvent) {
+function actorOf({ actor }: SentEvent) {
 	if (actor.type === "system") return "By the service";
 	if (actor.type === "operator") return "By the operator";
 	const name = shorten(clean(actor.first_name), MAX_NAME_LENGTH);
@@ -31,7 +34,7 @@ function actorOf({ actor }: FeedEvent) {
 }
 
 /** Returns the path of the object's page in the console, without the organization. */
-function pageOf({ type, data }: FeedEvent) {
+function pageOf({ type, data }: SentEvent) {
 	const { scope, item_id, project_id, trigger } = data;
 	if (type.endsWith(".deleted")) return "activity";
 	switch (scope) {
@@ -63,7 +66,7 @@ function pageOf({ type, data }: FeedEvent) {
 }
 
 /** Returns the words for an event, without the markup of any service. */
-export function noticeOf(appUrl: string, event: FeedEvent): Notice {
+export function noticeOf(appUrl: string, event: SentEvent): Notice {
 	const { name, organization_id, trigger } = event.data;
 	const words = WORDS.get(event.type) ?? event.type;
 	const details = [trigger?.reason, trigger?.error, trigger?.next_step].map(clean).filter(Boolean);

@@ -55,12 +55,13 @@ export type Row = Awaited<ReturnType<typeof select>>[number];
  * @param secret only in the response that created it
  */
 function toWebhook(row: Row, secret: string | null = null): z.infer<typeof Webhook> {
-	const { id, format, url, types, description, enabled, disabled_reason, failing_since } = row;
+	const { id, format, url, types, description, enabled, has_origin } = row;
+	const { disabled_reason, failing_since } = row;
 	const { last_error, next_attempt_at, missed_events, last_delivery, created_at } = row;
 	const until = row.previous_secret_expires_at;
 	const previous_secret_expires_at = until !== null && until > now() ? until : null;
 	return {
-		...{ id, format, url, types, description, enabled, disabled_reason },
+		...{ id, format, url, types, description, enabled, has_origin, disabled_reason },
 		...{ secret, previous_secret_expires_at },
 		...{ failing_since, last_error, next_attempt_at, missed_events },
 		...{ last_delivery, created_at },
@@ -161,9 +162,9 @@ const restart = ({ at }: Tenant, enabled: boolean | undefined) => ({
 const positionForTypes = sql<number>`case when ${columns.enabled} and ${columns.next_attempt_at} is null
 	then ${LAST_POSITION} else ${columns.position} end`;
 
-/** Returns the changes of a row. Deliveries restart unless only the description changes. */
+/** Returns the changes of a row. Deliveries restart unless only the description or `has_origin` changes. */
 function changeOf(tenant: Tenant, row: Row, body: z.infer<typeof Update>) {
-	const { description: _, ...rest } = body;
+	const { description: _, has_origin: __, ...rest } = body;
 	const retyped = changes(row, { types: body.types }).length > 0;
 	return {
 		...body,

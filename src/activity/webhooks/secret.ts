@@ -32,7 +32,7 @@ type Secrets = {
 };
 
 /** Where and how events are sent. The secrets reject with an error for the user. */
-export type Endpoint = Pick<Row, "url" | "format"> & { secrets: Promise<Secrets> };
+export type Endpoint = Pick<Row, "url" | "format" | "has_origin"> & { secrets: Promise<Secrets> };
 
 async function openSecrets(env: Env, row: Omit<Row, "deliveries">): Promise<Secrets> {
 	const { secret, previous_secret, previous_secret_expires_at: until, routing_key } = row;
@@ -56,5 +56,6 @@ export function endpointOf(env: Env, row: Omit<Row, "deliveries">): Endpoint {
 	const secrets = openSecrets(env, row);
 	// Each attempt reports the error; there may be none.
 	secrets.catch(() => {});
-	return { url: row.url, format: row.format, secrets };
+	const { url, format, has_origin } = row;
+	return { url, format, has_origin, secrets };
 }

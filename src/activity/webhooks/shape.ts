@@ -22,6 +22,9 @@ const TYPES_TEXT =
 
 const DESCRIPTION_TEXT = "Your own description, at most 400 characters.";
 
+const HAS_ORIGIN_TEXT =
+	"Whether events in the format `standard` have `origin`: the IP address, country, client and id of the request that caused them.";
+
 const FORMAT_TEXTS = {
 	standard: "the event as JSON, for your own endpoint.",
 	slack: "a message for an incoming webhook of Slack.",
@@ -73,6 +76,7 @@ export const Webhook = z
 			.describe("The event types to send, or prefixes such as `member.*`. Empty for all events."),
 		description: z.string().describe("Your own description."),
 		enabled: z.boolean().describe("Whether events are delivered."),
+		has_origin: z.boolean().describe(HAS_ORIGIN_TEXT),
 		disabled_reason: z
 			.string()
 			.nullable()
@@ -136,6 +140,7 @@ const fields = {
 		.describe(
 			"Whether events are delivered. While false, events wait for as long as the activity log keeps them.",
 		),
+	has_origin: boolean().optional().describe(HAS_ORIGIN_TEXT),
 };
 
 /** Where events of the format `pagerduty` are sent by default: PagerDuty's Events API. */
@@ -162,6 +167,7 @@ export const create = z
 		types: fields.types.describe(`${TYPES_TEXT} Empty by default.`),
 		description: fields.description.describe(`${DESCRIPTION_TEXT} Empty by default.`),
 		enabled: fields.enabled.describe("Whether events are delivered. True by default."),
+		has_origin: fields.has_origin.describe(`${HAS_ORIGIN_TEXT} False by default.`),
 	})
 	.check(({ value, issues }) => {
 		const { format, url, routing_key } = value;

@@ -2,6 +2,7 @@ import { sql } from "drizzle-orm";
 import { index, integer, sqliteTable, text } from "drizzle-orm/sqlite-core";
 import { now } from "../../lib/time.ts";
 import { boolean, list, moment } from "./columns.ts";
+import { origin } from "./origin.ts";
 import { users } from "./people.ts";
 
 /** One changed field in an entry of the activity log. */
@@ -64,6 +65,8 @@ export const activityLog = sqliteTable(
 		name: text(),
 		changes: list<Change>(),
 		trigger: text({ mode: "json" }).$type<Record<string, unknown>>(),
+		/** With which key and from where; null for entries without a request, and for old ones. */
+		origin: origin(),
 	},
 	(t) => [
 		index("activity_log_organization").on(t.organization_id).where(sql`not is_system`),

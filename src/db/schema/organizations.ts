@@ -36,6 +36,8 @@ export const organizations = sqliteTable("organizations", {
 	/** After how many minutes without use, and after how many in all, a member's session ends. */
 	session_idle_minutes: integer().notNull().default(720),
 	session_max_minutes: integer().notNull().default(10_080),
+	/** Whether the activity log keeps the IP addresses of requests. */
+	logs_addresses: boolean().notNull().default(true),
 	active_members: counter(),
 	invites: counter(),
 	created_at: created_at(),

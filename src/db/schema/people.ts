@@ -47,6 +47,8 @@ export const users = sqliteTable("users", {
 	 */
 	current_organization_id: integer(),
 	current_project_id: integer(),
+	/** When the user last signed in; null: never, or before it was noted. */
+	last_sign_in_at: text(),
 	/** The number of organizations that the user has created since `organizations_created_since`. */
 	organizations_created: integer().notNull().default(0),
 	organizations_created_since: text().notNull().default(""),

@@ -49,6 +49,8 @@ export const webhooks = sqliteTable(
 		selectors: list<string>(),
 		description: text().notNull().default(""),
 		enabled: boolean().notNull().default(true),
+		/** Whether events say where their requests came from. */
+		has_origin: boolean().notNull().default(false),
 		/** Why the service disabled the webhook; null if it didn't. */
 		disabled_reason: text(),
 		/** Encrypted. */

@@ -23,7 +23,7 @@ export type ApiRequest = {
 };
 
 /** The headers of the MCP request that are copied to requests to the API. */
-const PASSED_ON = ["authorization", "cf-connecting-ip", "x-d1-bookmark"];
+const PASSED_ON = ["authorization", "cf-connecting-ip", "user-agent", "x-d1-bookmark"];
 
 /** Matches the challenge for a missing scope (`insufficientScope`). */
 const INSUFFICIENT = /error="insufficient_scope", scope="([^"]+)"/;
@@ -68,7 +68,10 @@ export class Gateway extends RpcTarget {
 		for (const [name, value] of [...passedOn, ...Object.entries(headers)])
 			if (value !== undefined) sent.set(name, value);
 		const url = new URL(path, this.#c.req.url);
-		const request = asPartOfMcp(new Request(url, { method, headers: sent, body }));
+		const { cf } = this.#c.req.raw;
+		const request = asPartOfMcp(
+			new Request(url, { method, headers: sent, body, ...(cf && { cf }) }),
+		);
 		markModel(request, isPreview);
 		const response = await this.#api(request, this.#c);
 		this.#note(response);

@@ -26,6 +26,9 @@ const KEYS_MUST_EXPIRE_TEXT =
 const ALLOWED_APPS_TEXT =
 	"The `client_id`s of the apps that can access the organization, at most 50 of at most 500 characters; null for all apps. Others are rejected from the next request on.";
 
+const LOGS_ADDRESSES_TEXT =
+	"Whether the activity log keeps the IP addresses of requests. If not, they aren't stored in new entries.";
+
 const SESSION_IDLE_TEXT =
 	"After how many minutes without use a member's session ends: 15 minutes to 30 days. If organizations differ, the shortest applies.";
 
@@ -90,6 +93,7 @@ export const Organization = z
 		allowed_apps: z.array(z.string()).nullable().describe(ALLOWED_APPS_TEXT),
 		session_idle_minutes: z.int().describe(SESSION_IDLE_TEXT),
 		session_max_minutes: z.int().describe(SESSION_MAX_TEXT),
+		logs_addresses: z.boolean().describe(LOGS_ADDRESSES_TEXT),
 		member_count: z.string().describe("The number of active members, as decimal text such as `3`."),
 	})
 	.meta({ id: "Organization" });
@@ -107,6 +111,7 @@ const fields = z.object({
 	session_max_minutes: integer(60, 90 * DAY)
 		.optional()
 		.describe(SESSION_MAX_TEXT),
+	logs_addresses: boolean().optional().describe(LOGS_ADDRESSES_TEXT),
 });
 
 const { shape } = fields;
@@ -123,6 +128,7 @@ export const create = fields.extend({
 	session_max_minutes: shape.session_max_minutes.describe(
 		`${SESSION_MAX_TEXT} 10080 (7 days) by default.`,
 	),
+	logs_addresses: shape.logs_addresses.describe(`${LOGS_ADDRESSES_TEXT} True by default.`),
 });
 
 export const update = fields.partial();

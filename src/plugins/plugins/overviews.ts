@@ -4,6 +4,7 @@ import { readPage } from "../../access/pages.ts";
 import type { Tenant } from "../../access/tenant.ts";
 import { visibleProject } from "../../access/visible.ts";
 import { matches } from "../../activity/activity_log/filters.ts";
+import { toEntryFor } from "../../activity/activity_log/queries.ts";
 import { entryColumns } from "../../activity/activity_log/shape.ts";
 import { aliased, inList } from "../../db/client.ts";
 import { fits, largeRows, sizeOf } from "../../db/large.ts";
@@ -90,7 +91,7 @@ export async function activity(
 	});
 	return withPlugin(
 		rows[0]?.plugin,
-		mapResults(entries, ({ plugin: _, position: __, ...entry }) => entry),
+		mapResults(entries, ({ plugin: _, position: __, ...entry }) => toEntryFor(tenant)(entry)),
 	);
 }
 

@@ -204,7 +204,11 @@ export function signingIn(signIn: SignIn, session: New) {
 			key.insert,
 			db
 				.update(users)
-				.set({ is_email_verified: true, ...(proof && { is_2fa_enabled: true }) })
+				.set({
+					is_email_verified: true,
+					last_sign_in_at: now(),
+					...(proof && { is_2fa_enabled: true }),
+				})
 				.where(eq(users.id, user.id)),
 		],
 		entries: entriesOf(signIn, session, id),

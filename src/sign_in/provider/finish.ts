@@ -2,7 +2,6 @@ import type { Context } from "hono";
 import { commit } from "../../access/unit_of_work.ts";
 import { connect } from "../../db/bookmark.ts";
 import type { App } from "../../env.ts";
-import { addressOf } from "../../keys/addresses.ts";
 import { isTooOften } from "../../keys/network_limits.ts";
 import { expired, SignInError } from "./problems.ts";
 import { Finished, type Started, type Verified } from "./shape.ts";
@@ -58,10 +57,7 @@ async function log(c: Context<App>, error: SignInError, started: Started) {
 		user_id: null,
 		organization: organization_id,
 		project: null,
-		trigger: {
-			...{ job: "sign_in", connection, code: error.code, detail: error.message },
-			address: addressOf(c) ?? null,
-		},
+		trigger: { job: "sign_in", connection, code: error.code, detail: error.message },
 	};
 	await commit(c.env, db, { entries: [entry] }, c);
 }

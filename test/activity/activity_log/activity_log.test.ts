@@ -16,6 +16,11 @@ test("every change writes one entry, with the user, the change and the old value
 	expect(body.results[0]).toEqual({
 		id: expect.any(String),
 		user: { uuid: owner.uuid, first_name: "Test", last_name: "", email: owner.email },
+		actor: {
+			...{ type: "person", uuid: owner.uuid, first_name: "Test", email: owner.email },
+			key: { id: expect.any(String), kind: "api_key", label: "Test" },
+		},
+		origin: { address: null, country: null, user_agent: null, request_id: expect.any(String) },
 		activity: "updated",
 		scope: "Organization",
 		item_id: id,

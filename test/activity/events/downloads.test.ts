@@ -1,10 +1,13 @@
 import { createExecutionContext } from "cloudflare:test";
 import { env, exports } from "cloudflare:workers";
 import { eq, sql } from "drizzle-orm";
+import { v7 } from "uuid";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { FeedEvent } from "../../../src/activity/events/event.ts";
 import { app } from "../../../src/app.ts";
 import { activityLog } from "../../../src/db/schema/activity_log.ts";
 import { organizationId } from "../../../src/db/schema/organizations.ts";
+import type { Origin } from "../../../src/db/schema/origin.ts";
 import { personalApiKeys } from "../../../src/db/schema/personal_api_keys.ts";
 import { digest } from "../../../src/keys/keys.ts";
 import { granted, revoke } from "../../oauth/support.ts";
@@ -89,6 +92,22 @@ const reading = ({ body }: Response) => {
 	return body.pipeThrough(new TextDecoderStream()).getReader();
 };
 
+const ORIGIN: Origin = {
+	key: { id: v7(), kind: "app", label: "Notes, “ours”" },
+	request: { address: "192.0.2.7", country: "FR", user_agent: "curl/8", request_id: v7() },
+};
+
+/** The last columns of a CSV file. */
+const origins = ({ actor, origin }: FeedEvent) => ({
+	key_id: actor.key?.id ?? null,
+	key_kind: actor.key?.kind ?? null,
+	key_label: actor.key?.label ?? null,
+	address: origin?.address ?? null,
+	country: origin?.country ?? null,
+	user_agent: origin?.user_agent ?? null,
+	request_id: origin?.request_id ?? null,
+});
+
 const TEXTS = [
 	"plain",
 	'a "quoted", text',
@@ -114,6 +133,7 @@ describe("a download has what the pages have", () => {
 				project_id: i % 2 ? project : null,
 				changes: changes.slice(0, i),
 				trigger: i % 3 ? { text: TEXTS[i], n: 1.5, list: [i, null] } : undefined,
+				origin: i % 2 ? ORIGIN : undefined,
 			}),
 		);
 		await entry(home, {
@@ -173,6 +193,7 @@ describe("a download has what the pages have", () => {
 						name: item.data.name,
 						changes: text(item.data.changes),
 						trigger: text(item.data.trigger),
+						...origins(item),
 					}
 				: {
 						id: item.id,
@@ -186,6 +207,8 @@ describe("a download has what the pages have", () => {
 						name: item.detail.name,
 						changes: text(item.detail.changes),
 						trigger: text(item.detail.trigger),
+						actor_type: item.actor.type,
+						...origins(item),
 					},
 		);
 		expect(rows).toEqual(expected);
@@ -210,7 +233,7 @@ describe("a download has what the pages have", () => {
 	test("a CSV file without entries has its header", async () => {
 		const { body } = await get(`${pathsOf(home).organization}?after=2099-01-01`, home.key, CSV);
 		expect(body).toBe(
-			"id,created_at,user_uuid,user_first_name,user_email,activity,scope,item_id,name,changes,trigger\r\n",
+			"id,created_at,user_uuid,user_first_name,user_email,activity,scope,item_id,name,changes,trigger,actor_type,key_id,key_kind,key_label,address,country,user_agent,request_id\r\n",
 		);
 		const lines = await get(`${pathsOf(home).feed}?types=nothing.*`, home.key, LINES);
 		expect([lines.status, lines.body]).toEqual([200, null]);

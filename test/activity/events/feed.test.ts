@@ -53,7 +53,11 @@ test("an event says what happened, who did it, and what changed", async () => {
 		type: "organization.updated",
 		created_at: expect.any(String),
 		api_version: "2026-11-21",
-		actor: { type: "user", uuid: owner.uuid, first_name: "Test", email: owner.email },
+		actor: {
+			...{ type: "user", uuid: owner.uuid, first_name: "Test", email: owner.email },
+			key: { id: expect.any(String), kind: "api_key", label: "Test" },
+		},
+		origin: { address: null, country: null, user_agent: null, request_id: expect.any(String) },
 		data: {
 			scope: "Organization",
 			item_id: id,

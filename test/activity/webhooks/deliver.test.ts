@@ -46,6 +46,21 @@ async function write(organization_id: string, n: number, more: object = {}) {
 const firsts = async (one: Hook) => [...new Set(await one.ids())];
 
 describe("an event", () => {
+	test("says where its request came from only if the webhook's setting says so", async () => {
+		const home = await world();
+		const one = await hook(home, "", { has_origin: true });
+		const headers = { "cf-connecting-ip": "192.0.2.7", "user-agent": "Terraform/1.9" };
+		await home.here("PATCH", "", { headers, body: { name: "One" } });
+		const origin = { address: "192.0.2.7", country: null, user_agent: "Terraform/1.9" };
+		await one.idle();
+		await home.here("PATCH", one.at, { body: { has_origin: false } });
+		await home.here("PATCH", "", { headers, body: { name: "Two" } });
+		await one.idle();
+		const events = (await one.messages()).map(({ text }) => JSON.parse(text));
+		expect(events[0].origin).toEqual({ ...origin, request_id: expect.any(String) });
+		expect(events.at(-1)).not.toHaveProperty("origin");
+	});
+
 	test("arrives after the request, in the order of the feed, as the feed gives it", async () => {
 		const home = await world();
 		const one = await hook(home);
@@ -58,15 +73,10 @@ describe("an event", () => {
 		const [first] = feed;
 		const { uuid, first_name, email } = home.owner;
 		const [message] = await one.messages();
-		expect(JSON.parse(message?.text ?? "")).toEqual(
-			first && {
-				...toEvent({
-					...first,
-					organization_id: home.id,
-					user: { uuid, first_name, email, is_service_account: false },
-				}),
-			},
-		);
+		const user = { uuid, first_name, email, is_service_account: false };
+		const event = first && toEvent({ ...first, organization_id: home.id, user });
+		expect(event?.origin).toMatchObject({ request_id: expect.any(String) });
+		expect(JSON.parse(message?.text ?? "")).toEqual({ ...event, origin: undefined });
 		expect(message).toMatchObject({
 			method: "POST",
 			headers: { "content-type": "application/json", "user-agent": userAgent(env) },

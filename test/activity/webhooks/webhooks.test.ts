@@ -38,6 +38,7 @@ test("a webhook is added, read, changed and deleted; the log shows neither secre
 			types: ["member.*", "domain.verified"],
 			description: "Ours",
 			enabled: false,
+			has_origin: false,
 			disabled_reason: null,
 			secret: expect.stringMatching(/^whsec_[A-Za-z0-9+/]{43}=$/),
 			previous_secret_expires_at: null,

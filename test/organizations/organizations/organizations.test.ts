@@ -33,7 +33,7 @@ test("creating an organization makes its creator the owner, with a first project
 		...{ available_product_features: [], is_member_join_email_enabled: true, metadata: "{}" },
 		...{ plugins_access_level: 6, customer_id: null, enforce_2fa: null, allowed_apps: null },
 		...{ keys_must_expire: false, session_idle_minutes: 720, session_max_minutes: 10_080 },
-		member_count: "1",
+		...{ logs_addresses: true, member_count: "1" },
 	});
 	const me = await call("GET", "/api/users/@me", { key });
 	expect(me.body).toMatchObject({ organization: { id: body.id }, project: { id: team.id } });

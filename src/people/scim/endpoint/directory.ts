@@ -31,6 +31,7 @@ declare module "hono" {
 
 /** The token of a request, with its domain. */
 type Provider = {
+	token_label: string;
 	token_id: string;
 	expires_at: string | null;
 	last_used_at: string | null;
@@ -125,6 +126,7 @@ export class Directory {
 		const guard = this.db
 			.select({
 				token_id: scimTokens.id,
+				token_label: scimTokens.mask_value,
 				expires_at: scimTokens.expires_at,
 				last_used_at: scimTokens.last_used_at,
 				organization_id: domains.organization_id,
@@ -142,6 +144,8 @@ export class Directory {
 		const [provider] = results.guard;
 		if (!provider) throw await countFailure(this.#c, badToken());
 		this.#provider = provider;
+		const { token_id, token_label } = provider;
+		this.#c.set("usedKey", { id: token_id, kind: "scim_token", label: token_label });
 		if (isExpired(provider)) throw await countFailure(this.#c, badToken());
 		if (provider.verified_at === null)
 			throw forbidden("The domain isn't verified. Verify it, then try again.");
