@@ -1,14 +1,12 @@
 /**
- * Builds packages/console/src/generated.ts: the types of destinations, with their settings as in
- * public/openapi.json.
+ * Builds packages/console/src/generated.ts: the types of destinations of exports and audit streams,
+ * with their settings as in public/openapi.json.
  */
 import { readFileSync } from "node:fs";
 import * as z from "zod";
-import type {
-	DestinationType,
-	Setting,
-} from "../packages/console/src/pages/batch_exports/destinations.ts";
-import { definitionOf, TYPES } from "../src/exports/destinations/index.ts";
+import type { DestinationType, Setting } from "../packages/console/src/ui/settings.ts";
+import { SINKS } from "../src/activity/audit_streams/sinks/index.ts";
+import { DESTINATIONS } from "../src/exports/destinations/index.ts";
 import { write } from "./files.ts";
 
 const Value = z.object({
@@ -36,12 +34,10 @@ const Destination = z.object({
 	properties: z.object({ type: z.object({ const: z.string() }), config: Reference }),
 });
 
+const Union = z.object({ anyOf: z.array(Reference) });
+
 const Document = z.object({
-	components: z.object({
-		schemas: z
-			.object({ BatchExportDestination: z.object({ anyOf: z.array(Reference) }) })
-			.catchall(z.unknown()),
-	}),
+	components: z.object({ schemas: z.record(z.string(), z.unknown()) }),
 });
 
 /** The end of the descriptions of secrets. */
@@ -104,13 +100,13 @@ function settingOf(
 	};
 }
 
-/** Returns the settings of each type of destination. */
-function readSettings(): Record<string, Setting[]> {
+/** Returns the settings of each type in a union of the document. */
+function readSettings(union: string): Record<string, Setting[]> {
 	const text = readFileSync(`${import.meta.dirname}/../public/openapi.json`, "utf8");
 	const { schemas } = Document.parse(JSON.parse(text)).components;
 	const find = ({ $ref }: z.infer<typeof Reference>) => schemas[$ref.split("/").at(-1) ?? ""];
 	return Object.fromEntries(
-		schemas.BatchExportDestination.anyOf.map((reference) => {
+		Union.parse(schemas[union]).anyOf.map((reference) => {
 			const { type, config } = Destination.parse(find(reference)).properties;
 			const { properties, required } = Config.parse(find(config));
 			return [
@@ -126,20 +122,34 @@ function readSettings(): Record<string, Setting[]> {
 /** The order of the types in forms. */
 const KINDS = ["files", "database", "receiver", "nothing"];
 
+type Facts = Omit<DestinationType, "settings" | "isOwn"> & { isOwn?: boolean };
+
 /** Returns the types of destinations, with the service's own bucket first. */
-export function destinationTypes(): Record<string, DestinationType> {
-	const settings = readSettings();
-	const types = TYPES.map((type) => {
-		const { title, kind, isOwn = false, place, test } = definitionOf(type);
-		return { type, title, kind, isOwn, place, test, settings: settings[type] ?? [] };
-	});
+function typesOf(
+	definitions: Record<string, Facts>,
+	union: string,
+): Record<string, DestinationType> {
+	const settings = readSettings(union);
+	const types = Object.entries(definitions).map(
+		([type, { title, kind, isOwn = false, place, test }]) => ({
+			...{ type, title, kind, isOwn, place, test },
+			settings: settings[type] ?? [],
+		}),
+	);
 	const rankOf = ({ isOwn, kind }: DestinationType) => (isOwn ? -1 : KINDS.indexOf(kind));
 	types.sort((a, b) => rankOf(a) - rankOf(b) || (a.title < b.title ? -1 : 1));
 	return Object.fromEntries(types.map(({ type, ...facts }) => [type, facts]));
 }
 
+/** The types of destinations of exports. */
+export const destinationTypes = () => typesOf(DESTINATIONS, "BatchExportDestination");
+
+/** The types of destinations of audit streams. */
+export const sinkTypes = () => typesOf(SINKS, "AuditStreamDestination");
+
 if (import.meta.main)
 	write(
 		"packages/console/src/generated.ts",
-		`export const DESTINATION_TYPES = ${JSON.stringify(destinationTypes())} as const;\n`,
+		`export const DESTINATION_TYPES = ${JSON.stringify(destinationTypes())} as const;
+export const SINK_TYPES = ${JSON.stringify(sinkTypes())} as const;\n`,
 	);

@@ -1,26 +1,33 @@
 import { expect, test } from "vitest";
-import { destinationTypes } from "../../build/destinations.ts";
-import { DESTINATIONS, secretsOf, TYPES } from "../../src/exports/destinations/index.ts";
+import { destinationTypes, sinkTypes } from "../../build/destinations.ts";
+import { SINKS } from "../../src/activity/audit_streams/sinks/index.ts";
+import type { Configurable } from "../../src/exports/destinations/definition.ts";
+import { DESTINATIONS } from "../../src/exports/destinations/index.ts";
 
-const types = destinationTypes();
-const settings = Object.fromEntries(
-	Object.entries(types).map(([type, { settings }]) => [type, settings]),
+const settingsIn = (types: ReturnType<typeof destinationTypes>) =>
+	Object.fromEntries(Object.entries(types).map(([type, { settings }]) => [type, settings]));
+
+const settings = settingsIn(destinationTypes());
+const ofSinks = settingsIn(sinkTypes());
+
+test.each([
+	["exports", settings, DESTINATIONS],
+	["audit streams", ofSinks, SINKS],
+] satisfies [string, typeof settings, Record<string, Configurable>][])(
+	"the console's forms have each setting of each destination of %s, and mask every secret",
+	(_, settings, definitions) => {
+		expect(Object.keys(settings).sort()).toEqual(Object.keys(definitions).sort());
+		for (const [type, { config, secrets }] of Object.entries(definitions)) {
+			const fields = settings[type] ?? [];
+			expect(fields.map(({ name }) => name).sort(), type).toEqual(Object.keys(config.shape).sort());
+			const masked = fields.filter(({ kind }) => kind === "secret").map(({ name }) => name);
+			expect(masked.sort(), type).toEqual([...secrets].sort());
+		}
+	},
 );
 
-test("the console's forms have each setting of each destination, and mask every secret", () => {
-	expect(Object.keys(settings).sort()).toEqual([...TYPES].sort());
-	for (const type of TYPES) {
-		const fields = settings[type] ?? [];
-		expect(fields.map(({ name }) => name).sort(), type).toEqual(
-			Object.keys(DESTINATIONS[type].config.shape).sort(),
-		);
-		const masked = fields.filter(({ kind }) => kind === "secret").map(({ name }) => name);
-		expect(masked.sort(), type).toEqual([...secretsOf(type)].sort());
-	}
-});
-
 test("the settings of a destination have descriptions of their own", () => {
-	for (const [type, fields] of Object.entries(settings)) {
+	for (const [type, fields] of [...Object.entries(settings), ...Object.entries(ofSinks)]) {
 		const descriptions = fields.map(({ description }) => description);
 		expect(new Set(descriptions).size, type).toBe(descriptions.length);
 	}

@@ -284,17 +284,31 @@ inBrowser("events", (open) => {
 		await page.getByText("No audit streams yet").waitFor();
 		await page.getByRole("link", { name: "Add audit stream" }).first().click();
 		await page.getByRole("textbox", { name: "Name" }).fill("Archive");
-		await page.getByRole("textbox", { name: "Bucket", exact: true }).fill("our-audit");
+		const destination = page.getByRole("combobox", { name: "Destination" });
+		for (const [type, fields] of [
+			["Sentinel", ["URL", "Rule ID", "Stream name", "Client secret", "Format"]],
+			["Datadog", ["Site", "API key"]],
+			["SplunkHEC", ["URL", "Token", "Index", "Use ack"]],
+			["HTTP", ["URL", "Token"]],
+			["AzureBlob", ["Container name", "Account key"]],
+			["GCS", ["Bucket name", "HMAC secret"]],
+		] as const) {
+			await destination.selectOption(type);
+			for (const name of fields) await page.getByLabel(name).first().waitFor({ state: "attached" });
+		}
+		await checkLooks(page, "events-stream-new");
+		await destination.selectOption("S3");
+		await page.getByRole("textbox", { name: "Bucket name" }).fill("our-audit");
 		await page.getByRole("textbox", { name: "Region" }).fill("eu-north-1");
 		await page.getByRole("textbox", { name: "Prefix" }).fill("{year}");
-		await page.getByRole("textbox", { name: "Access key ID" }).fill("AKIA");
-		await page.getByLabel("Secret access key").fill("secret-of-nobody");
+		await page.getByLabel("AWS access key ID").fill("AKIA");
+		await page.getByLabel("AWS secret access key").fill("secret-of-nobody");
 		await button(page, "Add audit stream").click();
 		await page.getByText("The prefix of an audit stream can't contain variables.").waitFor();
-		await page.getByRole("radio", { name: "R2" }).check();
+		await destination.selectOption("R2");
 		await page.getByRole("textbox", { name: "Prefix" }).fill("trail");
 		await button(page, "Add audit stream").click();
-		await button(page, "Test bucket").click();
+		await button(page, "Test destination").click();
 		await page.getByRole("heading", { name: "The test succeeded" }).waitFor();
 		await checkLooks(page, "events-stream-test");
 		await page.locator("dialog").getByRole("button", { name: "Close" }).last().click();

@@ -6,16 +6,14 @@ import * as z from "zod";
 import { countStatements, type Database } from "../../db/client.ts";
 import { auditStreams } from "../../db/schema/audit_streams.ts";
 import { isDue } from "../../delivery/lease.ts";
-import type { Bucket } from "../../exports/destinations/buckets/bucket.ts";
-import { openBucket } from "../../exports/destinations/index.ts";
-import { opened } from "../../exports/destinations/secrets.ts";
 import { logWarning } from "../../lib/log.ts";
 import { iso } from "../../lib/time.ts";
-import { MisconfiguredError, SupersededError } from "../../outbound/errors.ts";
+import { SupersededError } from "../../outbound/errors.ts";
 import type { Stream } from "./entries.ts";
 import { type File, nextFile, plannedFile } from "./file.ts";
-import { fileName, keyOf } from "./keys.ts";
 import { streamCipher } from "./queries.ts";
+import { opened, openSink } from "./sinks/index.ts";
+import type { Sink } from "./sinks/sink.ts";
 import { endTurn, fail, finish, lastHour, recordFile, storePlan, take } from "./state.ts";
 
 /** How many streams an invocation delivers at a time. */
@@ -23,7 +21,7 @@ const CONCURRENCY = 6;
 
 /**
  * How long an invocation starts further streams before it starts another invocation with a message.
- * It has thirty seconds in all, and a request to a bucket can take twenty.
+ * It has thirty seconds in all, and a request to a bucket or server can take twenty.
  */
 const MAX_INVOCATION_MS = 10_000;
 
@@ -35,16 +33,16 @@ const MAX_TICK_MS = 45_000;
  * (docs/internals/scale.md#what-one-tick-does). So it starts at most this many streams. D1 allows
  * 1,000 statements per invocation.
  *
- * Each stream that has started by then may need 26 more: 1 to take it; 20 for a file (2 to plan it,
+ * Each stream that has started by then may need 27 more: 1 to take it; 20 for a file (2 to plan it,
  * 1 to survey its entries, at most 15 pages, 1 to store the plan and 1 to record the file); 1 to
- * end its turn; 4 if that fails.
+ * end its turn; 5 if that fails.
  */
 const MAX_STATEMENTS = 800;
 
 /** The maximum number of files of a stream per tick. */
 const MAX_FILES = 5;
 
-/** How long to wait for a response of a bucket, in milliseconds. */
+/** How long to wait for a response of a bucket or server, in milliseconds. */
 const TIMEOUT_MS = 20_000;
 
 /** Later than any entry: the end of the entries for a stream whose organization was deleted. */
@@ -54,7 +52,7 @@ const Message = z.object({ audit_streams: z.int() });
 
 /**
  * Delivers the streams that were due when the message was sent, several at a time, so that a slow
- * bucket doesn't delay the others.
+ * sink doesn't delay the others.
  * @param message the body of a queue message
  */
 export async function deliverDue(workerEnv: Env, message: unknown) {
@@ -108,57 +106,57 @@ async function takeTurn(env: Env, id: string, tick: Tick) {
 async function deliver(env: Env, taken: Stream, { at, isOver }: Tick) {
 	const db = drizzle(env.DB);
 	const destination = await opened(streamCipher(env, taken.id), taken.destination);
-	const { bucket } = await openBucket(env, destination, TIMEOUT_MS);
+	const sink = await openSink(env, { ...taken, destination }, TIMEOUT_MS);
 	const until = taken.organization_deleted_at === null ? iso(lastHour(at)) : FOREVER;
 	let stream = taken;
 	for (let files = 0; files === 0 || (files < MAX_FILES && !isOver()); files += 1) {
-		const next = await deliverNext(db, bucket, stream, until);
+		const next = await deliverNext({ db, sink, until, isOver }, stream);
 		if (!next) return finish(db, stream, at);
 		stream = next;
 	}
 	await endTurn(db, stream, at);
 }
 
+type Turn = { db: Database; sink: Sink; until: string } & Pick<Tick, "isOver">;
+
 /**
  * Writes the next file. Its plan is stored first, so that another attempt writes the same bytes. A
  * stored plan that no longer applies is deleted.
  * @returns the stream after that; null if there is nothing to deliver
  */
-async function deliverNext(db: Database, bucket: Bucket, stream: Stream, until: string) {
+async function deliverNext(turn: Turn, stream: Stream) {
+	const { db, sink, until } = turn;
 	const { file } = stream;
 	// An earlier attempt may have been interrupted after it wrote the file.
-	if (file) {
-		const key = keyOf(stream, fileName(file));
-		if (await isWritten(bucket, stream, key, file.digest)) return recordFile(db, stream, file, key);
-	}
+	if (file && (await sink.has(file))) return recordFile(db, stream, file, sink.keyOf(file));
 	const next = await (file ? plannedFile(db, stream, file) : nextFile(db, stream, until));
 	if (!next) return file ? storePlan(db, stream, null) : null;
-	const key = keyOf(stream, fileName(next.plan));
+	const key = sink.keyOf(next.plan);
 	const planned = await storePlan(db, stream, next.plan);
-	if (!file) await isWritten(bucket, stream, key, next.plan.digest);
-	await put(bucket, stream, key, next);
-	return recordFile(db, planned, next.plan, key);
+	if (!file) await sink.has(next.plan);
+	return write(turn, planned, { ...next, key });
 }
 
-const put = (bucket: Bucket, { id }: Stream, key: string, { plan, body }: File) =>
-	bucket.put(key, body, "application/gzip", { export_id: id, upload: plan.digest });
-
 /**
- * Whether the bucket already has the file. After the database was restored from a backup, it can
- * have one with other contents, whose entries a replacement would destroy.
- * @throws MisconfiguredError if there is another object with this name
+ * Writes a file, or as much of it as fits into the turn. What a server has accepted is stored, so
+ * that only what was sent when an attempt is killed is sent again.
+ * @returns the stream after that
  */
-async function isWritten(bucket: Bucket, { id }: Stream, key: string, digest: string) {
-	const mark = await bucket.mark(key);
-	if (mark && mark.export_id !== id)
-		throw new MisconfiguredError(
-			`There is an object at ${key} that isn't from this stream. It was not replaced. Move it, or change the prefix.`,
-		);
-	if (mark && mark.upload !== digest)
-		throw new MisconfiguredError(
-			`This stream has already written another file to ${key}. It was not replaced. If the database was restored from a backup, create a new stream.`,
-		);
-	return mark !== null;
+async function write(
+	{ db, sink, isOver }: Turn,
+	stream: Stream,
+	file: File & { key: string | null },
+) {
+	const { plan, key } = file;
+	let { progress } = plan;
+	try {
+		for await (progress of sink.write(file)) if (isOver()) break;
+	} catch (error) {
+		if (progress !== plan.progress) await storePlan(db, stream, { ...plan, progress });
+		throw error;
+	}
+	const isWhole = progress?.sent === stream.delivered_events + plan.count;
+	return isWhole ? recordFile(db, stream, plan, key) : storePlan(db, stream, { ...plan, progress });
 }
 
 /** Sends a message if a stream is due, whose delivery has an invocation of its own. */

@@ -1,8 +1,8 @@
 import type { Database } from "../../db/client.ts";
 import type { AuditFile } from "../../db/schema/audit_streams.ts";
-import { toEvent } from "../events/event.ts";
 import { FORMAT, type Header, link } from "./chain.ts";
 import { pagesOf, planFile, type Stream } from "./entries.ts";
+import { entryWriter } from "./formats.ts";
 
 /** A file to write. */
 export type File = { plan: AuditFile; body: Uint8Array };
@@ -33,6 +33,7 @@ async function build(
 	plan: Omit<AuditFile, "digest">,
 ): Promise<File | null> {
 	let { line, digest } = link(headerOf(stream, plan), stream.digest);
+	const toEntry = entryWriter(stream.destination.config);
 	let number = stream.delivered_events;
 	const gzip = new CompressionStream("gzip");
 	const body = new Response(gzip.readable).bytes();
@@ -45,7 +46,7 @@ async function build(
 			let page = "";
 			for (const row of rows) {
 				number += 1;
-				({ line, digest } = link({ number, ...toEvent(row) }, digest));
+				({ line, digest } = link({ number, ...toEntry(row, number) }, digest));
 				page += line;
 			}
 			await write(page);

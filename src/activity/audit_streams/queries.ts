@@ -10,13 +10,13 @@ import { assertExists } from "../../db/client.ts";
 import { lastPosition } from "../../db/entries.ts";
 import { auditStreams } from "../../db/schema/audit_streams.ts";
 import { NO_LEASE } from "../../delivery/lease.ts";
-import { merged, sealed } from "../../exports/destinations/secrets.ts";
 import { orNotFound } from "../../http/errors.ts";
 import { mapResults, type Page } from "../../http/page.ts";
 import { cipherOf } from "../../keys/secrets.ts";
 import { now } from "../../lib/time.ts";
 import { genesis } from "./chain.ts";
 import { type create, toAuditStream, type update as Update } from "./shape.ts";
+import { merged, sealed } from "./sinks/index.ts";
 
 /** Encrypts and decrypts the secrets of a stream's destination. */
 export const streamCipher = (env: Env, id: string) => cipherOf(env, "audit_streams", id);
@@ -136,10 +136,14 @@ async function tryUpdate(tenant: Tenant, id: string, body: z.infer<typeof Update
 	return toAuditStream(answer);
 }
 
-/** Returns the columns of a restart or a pause, which ends a delivery in progress. */
+/**
+ * Returns the columns of a restart or a pause, which ends a delivery in progress. The next one sends
+ * the whole file, as it may go to another server.
+ */
 const restarting = (enabled: boolean) => ({
 	...NO_LEASE,
 	attempts: 0,
+	file: sql`json_remove(${auditStreams.file}, '$.progress')`,
 	next_attempt_at: enabled ? now() : null,
 });
 

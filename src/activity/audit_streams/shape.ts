@@ -1,22 +1,14 @@
 import * as z from "zod";
-import type { Destination } from "../../db/schema/batch_exports.ts";
-import { parseConfig } from "../../exports/destinations/config.ts";
 import { changedDestination, destinationOfNew } from "../../exports/destinations/document.ts";
-import { shown } from "../../exports/destinations/secrets.ts";
-import { invalid } from "../../http/errors.ts";
-import { boolean, choice, explain, name, notAChoice, timestamp } from "../../http/fields.ts";
+import { boolean, choice, explain, name, timestamp } from "../../http/fields.ts";
 import { documentAs } from "../../http/router.ts";
 import { checkedBy } from "../../http/valid.ts";
+import { parse, SINKS, shown, TYPES } from "./sinks/index.ts";
 
 const NAME_TEXT = "The stream's name.";
 
 const ENABLED_TEXT =
 	"Whether the stream delivers entries. After a pause, it continues without a gap.";
-
-/** The types of destinations for streams. */
-export const TYPES = ["S3", "R2"] as const;
-
-const isType = (type: string) => TYPES.some((known) => known === type);
 
 /** docs/audit.md */
 export const AuditStream = z
@@ -25,18 +17,25 @@ export const AuditStream = z
 		name: z.string().describe(NAME_TEXT),
 		destination: z
 			.object({
-				type: documentAs(z.string(), z.enum(TYPES)).describe("`S3` or `R2`."),
+				type: documentAs(z.string(), z.enum(TYPES)).describe("The kind of bucket or server."),
 				config: z.record(z.string(), z.unknown()).describe("Its settings without its secrets."),
 			})
-			.describe("The bucket."),
+			.describe("The bucket or server."),
 		enabled: z.boolean().describe(ENABLED_TEXT),
-		sequence: z.int().describe("The number of the last file, from 1; 0 before there is one."),
+		sequence: z
+			.int()
+			.describe(
+				"The number of the last file, from 1; 0 before there is one. Servers get a file in one or more requests.",
+			),
 		digest: z
 			.string()
 			.describe(
 				"The digest of the last line of that file, in hex. Before there is one, the SHA-256 of the stream's id.",
 			),
-		last_file: z.string().nullable().describe("The key of that file; null before there is one."),
+		last_file: z
+			.string()
+			.nullable()
+			.describe("The key of that file; null before there is one, and for servers."),
 		last_delivered_at: timestamp()
 			.nullable()
 			.describe("When that file was written; null before there is one."),
@@ -68,39 +67,7 @@ export const toAuditStream = (row: z.infer<typeof AuditStream>): z.infer<typeof 
 	destination: shown(row.destination),
 });
 
-/** Fields that streams don't have: all files have the same format and all columns. */
-const FIXED = [
-	"file_format",
-	"compression",
-	"max_file_size_mb",
-	"include_events",
-	"exclude_events",
-];
-
-/** @throws 400 for a config that streams restrict more than exports */
-function checkConfig({ config = {} }: { config?: Destination["config"] | undefined }) {
-	const fixed = FIXED.filter((key) => Object.hasOwn(config, key)).sort();
-	if (fixed.length > 0)
-		throw invalid(
-			"destination",
-			`Configuration has unknown field/s: ${fixed.map((key) => `'${key}'`).join(", ")}`,
-		);
-	if (/[{}]/.test(String(config.prefix ?? "")))
-		throw invalid(
-			"destination__config__prefix",
-			"The prefix of an audit stream can't contain variables.",
-		);
-}
-
-/** The settings are those of an export, without what streams don't have. */
-const request = () => ({
-	types: TYPES,
-	prefix: "AuditStream",
-	others: {
-		...Object.fromEntries(FIXED.map((name) => [name, null])),
-		prefix: z.string().max(512).describe("The prefix of the files' keys."),
-	},
-});
+const request = { types: SINKS, prefix: "AuditStream" };
 
 const destination = z.object({
 	type: z.string().trim(),
@@ -110,22 +77,15 @@ const destination = z.object({
 export const create = z.object({
 	name: name(400).describe(NAME_TEXT),
 	destination: documentAs(
-		destination.check(
-			checkedBy((value) => {
-				if (!isType(value.type))
-					throw invalid("destination__type", notAChoice(value.type), "invalid_choice", TYPES);
-				checkConfig(value);
-				parseConfig(value.type, value.config ?? {});
-			}),
-		),
+		destination.check(checkedBy(({ type, config }) => parse(type, config ?? {}))),
 		() =>
 			destinationOfNew({
-				...request(),
+				...request,
 				id: "AuditStreamDestination",
-				type: "The kind of bucket.",
-				config: "Its settings: those of an export, except the ones for the content of files.",
+				type: "The kind of bucket or server.",
+				config: "Its settings.",
 			}),
-	).describe("The bucket."),
+	).describe("The bucket or server."),
 	enabled: boolean().optional().describe(`${ENABLED_TEXT} True by default.`),
 	from: explain(
 		choice(["start", "now"]).optional(),
@@ -138,14 +98,14 @@ export const create = z.object({
 export const update = z
 	.object({
 		name: name(400).describe(NAME_TEXT),
-		destination: documentAs(destination.partial().check(checkedBy(checkConfig)), () =>
+		destination: documentAs(destination.partial(), () =>
 			changedDestination({
-				...request(),
+				...request,
 				id: "AuditStreamDestinationUpdate",
-				type: "The kind of bucket, which can't be changed.",
+				type: "The kind of bucket or server, which can't be changed.",
 				config: "The settings to change. Null removes one.",
 			}),
-		).describe("The bucket."),
+		).describe("The bucket or server."),
 		enabled: boolean().describe(ENABLED_TEXT),
 	})
 	.partial();

@@ -61,8 +61,8 @@ async function write(db: Database, stream: Stream, set: Partial<Stream>): Promis
 export const storePlan = (db: Database, stream: Stream, file: AuditFile | null) =>
 	write(db, stream, { file });
 
-/** Records that a file is in the bucket. */
-export const recordFile = (db: Database, stream: Stream, file: AuditFile, key: string) =>
+/** Records that a file is delivered. `key` is null if the sink has no files. */
+export const recordFile = (db: Database, stream: Stream, file: AuditFile, key: string | null) =>
 	write(db, stream, {
 		position: file.to,
 		sequence: file.sequence,

@@ -1,20 +1,9 @@
 import type * as z from "zod";
 import type { Tenant } from "../../access/tenant.ts";
-import { NO_MARK } from "../../exports/destinations/buckets/bucket.ts";
-import { openBucket, serverOf } from "../../exports/destinations/index.ts";
-import { merged, opened } from "../../exports/destinations/secrets.ts";
-import { reason } from "../../outbound/errors.ts";
-import {
-	runSteps,
-	stillThere,
-	TEST_TIMEOUT_MS,
-	type TestResult,
-	testResult,
-	Warning,
-} from "../../outbound/steps.ts";
-import { keyOf } from "./keys.ts";
+import { TEST_TIMEOUT_MS, type TestResult, testResult } from "../../outbound/steps.ts";
 import { activityOf, read, streamCipher } from "./queries.ts";
 import type { test as Test } from "./shape.ts";
+import { merged, opened, openSink, serverOf } from "./sinks/index.ts";
 
 /** Tests the destination of a stream, with the changes in the body. */
 export async function testDestination(
@@ -34,23 +23,11 @@ export async function testDestination(
 			},
 		],
 	});
-	const { organization_uuid } = tenant.caller;
-	const stream = { ...row, organization_uuid: organization_uuid ?? "", destination: stored };
-	const { bucket, steps } = await openBucket(
-		tenant.env,
-		await opened(cipher, stored),
-		TEST_TIMEOUT_MS,
-	);
-	const results = await runSteps({
-		...steps,
-		write: async () => {
-			const key = keyOf(stream, `.tenantry-test-${crypto.randomUUID()}`);
-			await bucket.put(key, Buffer.from("test"), "text/plain", NO_MARK);
-			// The bucket may not allow deleting objects. Deliveries don't need that.
-			return bucket
-				.remove(key)
-				.catch((error: unknown) => new Warning(`${reason(error)} ${stillThere(key)}`));
-		},
-	});
-	return testResult(results);
+	const stream = {
+		...row,
+		organization_uuid: tenant.caller.organization_uuid ?? "",
+		destination: await opened(cipher, stored),
+	};
+	const sink = await openSink(tenant.env, stream, TEST_TIMEOUT_MS);
+	return testResult(await sink.test());
 }

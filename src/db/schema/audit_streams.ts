@@ -21,10 +21,19 @@ export type AuditFile = {
 	>;
 	/** The digest of its last line. */
 	digest: string;
+	/** How much of it a server has accepted in earlier attempts. */
+	progress?:
+		| {
+				/** The number of the last entry. */
+				sent: number;
+				/** Entries up to `last` that were sent, but that the server hasn't acknowledged yet. */
+				ack?: { id: number; last: number; at: number };
+		  }
+		| undefined;
 };
 
 /**
- * Audit streams, which write the activity log to a bucket (docs/audit.md). No foreign key to the
+ * Audit streams, which write the activity log to a bucket or a server (docs/audit.md). No foreign key to the
  * organization, because the events up to its deletion are still delivered.
  */
 export const auditStreams = sqliteTable(

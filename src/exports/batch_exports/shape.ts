@@ -21,10 +21,9 @@ import {
 } from "../../http/fields.ts";
 import { documentAs } from "../../http/router.ts";
 import { checkedBy } from "../../http/valid.ts";
-import { parseConfig } from "../destinations/config.ts";
 import { changedDestination, destinationOfNew } from "../destinations/document.ts";
-import { TYPES } from "../destinations/index.ts";
-import { shown } from "../destinations/secrets.ts";
+import { DESTINATIONS, TYPES } from "../destinations/index.ts";
+import { parseConfig, shown } from "../destinations/secrets.ts";
 import { parse } from "../query/query.ts";
 
 const STATUS_TEXTS = {
@@ -205,7 +204,7 @@ export const create = fields.extend({
 		),
 		() =>
 			destinationOfNew({
-				types: TYPES,
+				types: DESTINATIONS,
 				prefix: "",
 				id: "BatchExportDestination",
 				type: "The kind of destination.",
@@ -219,7 +218,7 @@ export const update = fields
 	.extend({
 		destination: documentAs(fields.shape.destination.partial(), () =>
 			changedDestination({
-				types: TYPES,
+				types: DESTINATIONS,
 				prefix: "",
 				id: "BatchExportDestinationUpdate",
 				type: "The kind of destination, which can't be changed.",

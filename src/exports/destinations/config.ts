@@ -2,7 +2,7 @@ import * as z from "zod";
 import { invalid } from "../../http/errors.ts";
 import { issue, notAChoice } from "../../http/fields.ts";
 import { toApiError } from "../../http/valid.ts";
-import { definitionOf, TYPES } from "./index.ts";
+import type { Registry } from "./definition.ts";
 
 /** The maximum size of a config as JSON: a page of a list may have a thousand configs. */
 const MAX_CONFIG_CHARACTERS = 2 ** 15;
@@ -11,9 +11,13 @@ const missingField = (key: string) =>
 	invalid("destination", `Configuration missing required field: '${key}'`);
 
 /** Parses a config (docs/exports.md#destinations). Throws 400 if it is invalid. */
-export function parseConfig(type: string, config: unknown): Record<string, unknown> {
-	const definition = definitionOf(type);
-	if (!definition) throw invalid("destination__type", notAChoice(type), "invalid_choice", TYPES);
+export function parseConfig(
+	{ find, types }: Registry,
+	type: string,
+	config: unknown,
+): Record<string, unknown> {
+	const definition = find(type);
+	if (!definition) throw invalid("destination__type", notAChoice(type), "invalid_choice", types);
 	const { config: shape, secrets, key = [], oneOf = [] } = definition;
 	const keys = z.record(z.string(), z.unknown()).catch({}).parse(config);
 	const unknownKeys = Object.keys(keys)

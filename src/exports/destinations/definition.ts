@@ -50,6 +50,21 @@ type Facts<C extends z.ZodObject> = Secrets<C> & {
 	whyNotColumns?: (names: string[]) => string | null;
 };
 
+/** What the settings of a type require, for a type that is only known when the code runs. */
+export type Configurable = {
+	config: z.ZodObject;
+	secrets: string[];
+	server: ((config: Record<string, string>) => string | null) | null;
+	key?: string[];
+	oneOf?: string[];
+};
+
+/** The types that one kind of object can have, such as exports. */
+export type Registry = {
+	types: readonly string[];
+	find(type: string): Configurable | undefined;
+};
+
 export type Definition<C extends z.ZodObject> = Facts<C> & { kind: Exclude<Kind, "files"> };
 
 /** The settings of a bucket. */

@@ -1,18 +1,15 @@
 /** Requests with a destination, in the OpenAPI document. The routes accept any type and config. */
 import * as z from "zod";
-import { DESTINATIONS, secretsOf, type Type } from "./index.ts";
+import type { Configurable } from "./definition.ts";
 
 /** Returns the settings of a type. The description of a secret says that it is one. */
-function settingsOf(type: Type): [name: string, setting: z.ZodType][] {
-	const { shape }: z.ZodObject = DESTINATIONS[type].config;
-	const secret = secretsOf(type);
-	return Object.entries<z.ZodType>(shape).map(([name, setting]) => [
+const fieldsOf = ({ config, secrets }: Documented): [name: string, setting: z.ZodType][] =>
+	Object.entries<z.ZodType>(config.shape).map(([name, setting]) => [
 		name,
-		secret.includes(name)
+		secrets.includes(name)
 			? setting.describe(`${setting.description} Secret: never returned.`)
 			: setting,
 	]);
-}
 
 /** Returns a setting as it is in a PATCH, where null removes it. */
 function changing(setting: z.ZodType) {
@@ -21,8 +18,11 @@ function changing(setting: z.ZodType) {
 	return setting.meta({ description: undefined }).nullable().describe(description).optional();
 }
 
+type Documented = Pick<Configurable, "config" | "secrets">;
+
 type Request = {
-	types: readonly Type[];
+	/** The types and their definitions. */
+	types: Record<string, Documented>;
 	/** The prefix of the ids of the types' schemas. Generators of clients need these. */
 	prefix: string;
 	/** The id of the union of all types. */
@@ -30,24 +30,16 @@ type Request = {
 	/** The descriptions of the fields. */
 	type: string;
 	config: string;
-	/** Settings that differ from those of exports; null for those that don't exist. */
-	others?: Record<string, z.ZodType | null>;
 };
-
-const fieldsOf = (type: Type, { others = {} }: Request) =>
-	settingsOf(type).flatMap(([name, setting]) => {
-		const field = others[name] === undefined ? setting : others[name];
-		return field === null ? [] : [[name, field] as const];
-	});
 
 /** The destination of a new object, for `documentAs`. */
 export const destinationOfNew = (request: Request) =>
 	z
 		.union(
-			request.types.map((type) => {
+			Object.entries(request.types).map(([type, definition]) => {
 				const id = `${request.prefix}${type}Destination`;
 				const config = z
-					.strictObject(Object.fromEntries(fieldsOf(type, request)))
+					.strictObject(Object.fromEntries(fieldsOf(definition)))
 					.meta({ id: `${id}Config` });
 				const isOptional = config.safeParse({}).success;
 				return z
@@ -64,9 +56,9 @@ export const destinationOfNew = (request: Request) =>
 export const changedDestination = (request: Request) =>
 	z
 		.union(
-			request.types.map((type) => {
+			Object.entries(request.types).map(([type, definition]) => {
 				const id = `${request.prefix}${type}Destination`;
-				const fields = fieldsOf(type, request).map(([name, field]) => [name, changing(field)]);
+				const fields = fieldsOf(definition).map(([name, field]) => [name, changing(field)]);
 				const config = z.strictObject(Object.fromEntries(fields)).meta({ id: `${id}ConfigUpdate` });
 				return z
 					.object({

@@ -27,7 +27,7 @@ type Load<C extends z.ZodType, Opened> = () => Promise<
 >;
 
 /** Parses a stored config. Throws MisconfiguredError if it is no longer valid. */
-function parseStored<C extends z.ZodType>(shape: C, config: unknown): z.output<C> {
+export function parseStored<C extends z.ZodType>(shape: C, config: unknown): z.output<C> {
 	const { success, data } = shape.safeParse(config);
 	if (success) return data;
 	throw new MisconfiguredError(
@@ -123,18 +123,6 @@ export function definitionOf(type: string) {
 }
 
 export const isDatabase = (type: string) => definitionOf(type)?.kind === "database";
-
-export const secretsOf = (type: string) => definitionOf(type)?.secrets ?? [];
-
-/**
- * Returns the server that gets the secrets of a stored destination; null for the provider's, such as
- * Amazon's for S3, or if there is no server.
- */
-export function serverOf({ type, config }: { type: string; config: Record<string, unknown> }) {
-	const given = Object.entries(config).filter(([, value]) => value !== undefined);
-	const texts = Object.fromEntries(given.map(([name, value]) => [name, String(value)]));
-	return definitionOf(type)?.server?.(texts) ?? null;
-}
 
 /**
  * Opens the destination of a type.

@@ -104,9 +104,9 @@ test.each([
 	[{ name: "" }, "name", "This field may not be blank."],
 	[{ destination: undefined }, "destination", "This field is required."],
 	[
-		{ destination: { type: "HTTP", config: { url: "http://a.example" } } },
+		{ destination: { type: "Postgres", config: { host: "a.example" } } },
 		"destination__type",
-		'"HTTP" is not a valid choice.',
+		'"Postgres" is not a valid choice.',
 	],
 	[
 		{ destination: { type: "S3", config: { prefix: "" } } },

@@ -1,7 +1,7 @@
 import { generateKeyPairSync } from "node:crypto";
 import { describe, expect, test } from "vitest";
-import { parseConfig } from "../../../src/exports/destinations/config.ts";
-import { secretsOf, serverOf, TYPES, type Type } from "../../../src/exports/destinations/index.ts";
+import { TYPES, type Type } from "../../../src/exports/destinations/index.ts";
+import { parseConfig, secretsOf, serverOf } from "../../../src/exports/destinations/secrets.ts";
 import { ApiError } from "../../../src/http/errors.ts";
 
 /** A private key in PEM, as in a service account's JSON key. */

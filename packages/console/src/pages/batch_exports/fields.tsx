@@ -6,21 +6,13 @@ import type {
 	BatchExportDestination,
 	BatchExportDestinationUpdate,
 } from "tenantry-client";
-import { TenantryError } from "tenantry-client";
 import { rootOf } from "tenantry-file-names";
 import { Field, Select, text } from "../../ui/form.tsx";
 import { toLocal } from "../../ui/moments.ts";
+import { Optional, SettingFields } from "../../ui/setting_fields.tsx";
+import { type Config, configOf } from "../../ui/settings.ts";
 import { IN_ZONE } from "../../ui/zone.ts";
-import { DestinationFields, Optional } from "./destination_fields.tsx";
-import {
-	type Config,
-	configOf,
-	fieldOf,
-	settingsOf,
-	TYPES,
-	typeOf,
-	wordsOfType,
-} from "./destinations.ts";
+import { settingsOf, TYPES, typeOf, wordsOfType } from "./destinations.ts";
 import { FilePreview } from "./file_preview.tsx";
 import { QueryField } from "./query_field.tsx";
 import { INTERVALS, MODELS } from "./states.tsx";
@@ -55,28 +47,6 @@ export const chosen = <T extends string>(
 	[first, ...others]: readonly [readonly [T, string], ...(readonly [T, string])[]],
 ): T => [first, ...others].find(([value]) => value === text(fields, name))?.[0] ?? first[0];
 
-/**
- * Sends a request about a destination. If an error names a setting only in its message, adds the
- * name of the field, so that the form shows the error next to it.
- */
-export async function besideSettings<T>(type: string, request: () => Promise<T>): Promise<T> {
-	try {
-		return await request();
-	} catch (error) {
-		if (!(error instanceof TenantryError) || error.attr !== "destination") throw error;
-		const [, name = ""] = /'(\w+)'/.exec(error.detail) ?? [];
-		const isSetting = settingsOf(type).some((setting) => setting.name === name);
-		throw new TenantryError({
-			type: error.type,
-			code: error.code,
-			detail: error.detail,
-			status: error.status,
-			headers: error.headers,
-			attr: isSetting ? fieldOf(name) : null,
-		});
-	}
-}
-
 const moment = (at: string | null | undefined) => (at ? toLocal(Date.parse(at)) : "");
 
 /** Returns the current values that determine the names of files. */
@@ -84,7 +54,7 @@ const readFiles = (form: HTMLFormElement, type: string, of: BatchExport | undefi
 	const fields = new FormData(form);
 	return {
 		root: rootOf(typeOf(type)?.isOwn ?? false, of?.team_id ?? text(fields, "project")),
-		config: configOf(type, fields),
+		config: configOf(settingsOf(type), fields),
 		interval: chosen(fields, "interval", INTERVALS),
 		model: chosen(fields, "model", MODELS),
 	};
@@ -213,7 +183,12 @@ export function ExportFields({
 						onChange={({ currentTarget }) => setType(currentTarget.value)}
 					/>
 				)}
-				<DestinationFields key={type} type={type} config={of?.destination.config} />
+				<SettingFields
+					key={type}
+					type={type}
+					settings={settingsOf(type)}
+					config={of?.destination.config}
+				/>
 				{files && <FilePreview {...files} />}
 			</section>
 			<When of={of} last={last} />

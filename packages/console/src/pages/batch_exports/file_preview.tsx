@@ -1,5 +1,5 @@
 import { type FilesConfig, joined, keyBelow } from "tenantry-file-names";
-import type { Config } from "./destinations.ts";
+import type { Config } from "../../ui/settings.ts";
 import { boundaryBefore, type Interval, LENGTHS } from "./windows.ts";
 
 const has = <T extends string>(value: unknown, ...choices: T[]) =>

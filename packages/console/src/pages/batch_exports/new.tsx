@@ -5,8 +5,9 @@ import { Empty, say } from "../../ui/feedback.tsx";
 import { Check, Form, Select, text } from "../../ui/form.tsx";
 import { fromLocal } from "../../ui/moments.ts";
 import { PageView } from "../../ui/page.tsx";
-import { configOf } from "./destinations.ts";
-import { besideSettings, chosen, destinationWith, ExportFields } from "./fields.tsx";
+import { besideSettings, configOf } from "../../ui/settings.ts";
+import { settingsOf } from "./destinations.ts";
+import { chosen, destinationWith, ExportFields } from "./fields.tsx";
 import { INTERVALS, MODELS } from "./states.tsx";
 import { useTrial } from "./trial.tsx";
 
@@ -15,7 +16,7 @@ function bodyOf(fields: FormData) {
 	return {
 		name: text(fields, "name"),
 		model: chosen(fields, "model", MODELS),
-		destination: destinationWith({ type, config: configOf(type, fields) }),
+		destination: destinationWith({ type, config: configOf(settingsOf(type), fields) }),
 		interval: chosen(fields, "interval", INTERVALS),
 		xql_query: text(fields, "xql_query") || null,
 		start_at: fromLocal(text(fields, "start_at")),
@@ -43,7 +44,7 @@ export default function NewExport() {
 	async function test(fields: FormData) {
 		const { model, destination, xql_query } = bodyOf(fields);
 		const project = text(fields, "project");
-		await besideSettings(destination.type, () =>
+		await besideSettings(settingsOf(destination.type), () =>
 			trial.run(destination.type, () =>
 				api.projectBatchExports.testNew({ project }, { model, destination, xql_query }),
 			),
@@ -53,7 +54,7 @@ export default function NewExport() {
 	async function create(fields: FormData) {
 		const body = bodyOf(fields);
 		const project = text(fields, "project");
-		const { id } = await besideSettings(body.destination.type, () =>
+		const { id } = await besideSettings(settingsOf(body.destination.type), () =>
 			api.projectBatchExports.create({ project }, body),
 		);
 		say("The export is created.");

@@ -1,7 +1,7 @@
 import { useEffect, useState } from "preact/hooks";
 import type { parse } from "tenantry-query";
 import { Area } from "../../ui/form.tsx";
-import { Optional } from "./destination_fields.tsx";
+import { Optional } from "../../ui/setting_fields.tsx";
 
 type Query = ReturnType<typeof parse>;
 

@@ -9,8 +9,9 @@ import { say } from "../../ui/feedback.tsx";
 import { Form, text } from "../../ui/form.tsx";
 import { fromLocal, toLocal } from "../../ui/moments.ts";
 import { Danger, DangerZone } from "../../ui/page.tsx";
-import { changesOf, isSecret, labelOf, settingsOf } from "./destinations.ts";
-import { besideSettings, chosen, ExportFields, updateWith } from "./fields.tsx";
+import { besideSettings, changesOf, labelOf } from "../../ui/settings.ts";
+import { isSecret, settingsOf } from "./destinations.ts";
+import { chosen, ExportFields, updateWith } from "./fields.tsx";
 import { INTERVALS, MODELS, type Opened } from "./states.tsx";
 import { useTrial } from "./trial.tsx";
 
@@ -41,7 +42,7 @@ function updateOf(of: BatchExport, fields: FormData): UpdateBatchExportBody {
 	const interval = chosen(fields, "interval", INTERVALS);
 	const xql_query = text(fields, "xql_query") || null;
 	const [start, end] = [text(fields, "start_at"), text(fields, "end_at")];
-	const changes = changesOf(type, fields, config);
+	const changes = changesOf(settingsOf(type), fields, config);
 	return {
 		...(name !== of.name && { name }),
 		...(model !== of.model && { model }),
@@ -117,14 +118,14 @@ export default function Settings(opened: Opened) {
 	async function submit(fields: FormData) {
 		body.current = updateOf(before, fields);
 		if (Object.keys(body.current).length === 0) return say("No changes to save.");
-		return besideSettings(type, () =>
+		return besideSettings(settingsOf(type), () =>
 			save(flat(before), listed(type, body.current), "The export is saved."),
 		);
 	}
 
 	async function test(fields: FormData) {
 		const { destination, model, xql_query } = updateOf(before, fields);
-		await besideSettings(type, () =>
+		await besideSettings(settingsOf(type), () =>
 			trial.run(type, () => api.batchExports.test(at, { destination, model, xql_query })),
 		);
 	}

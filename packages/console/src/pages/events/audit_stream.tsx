@@ -10,12 +10,14 @@ import { confirm } from "../../ui/dialog.tsx";
 import { say } from "../../ui/feedback.tsx";
 import { Field, FormDialog, text } from "../../ui/form.tsx";
 import { Danger, DangerZone, PageView, Section } from "../../ui/page.tsx";
+import { SettingFields } from "../../ui/setting_fields.tsx";
+import { besideSettings } from "../../ui/settings.ts";
 import { Count, Facts, Snippet, Time } from "../../ui/values.tsx";
 import { OneForAdmins } from "./admins_only.tsx";
+import { settingsOf, typeOf, wordsOfType } from "./sinks.ts";
 import {
-	BucketFields,
 	destinationChangesOf,
-	LABELS,
+	labelsOf,
 	listed,
 	placeOf,
 	StateBadge,
@@ -47,18 +49,20 @@ function EditDialog({
 			onSubmit={async (fields) => {
 				const name = text(fields, "name");
 				const destination = destinationChangesOf(before, fields);
-				return save(
-					before,
-					{
-						...(name !== before.name && { name }),
-						...(destination && { destination }),
-					},
-					"The audit stream is saved.",
+				return besideSettings(settingsOf(type), () =>
+					save(
+						before,
+						{
+							...(name !== before.name && { name }),
+							...(destination && { destination }),
+						},
+						"The audit stream is saved.",
+					),
 				);
 			}}
 		>
 			<Field name="name" label="Name" required maxLength={400} defaultValue={before.name} />
-			<BucketFields type={type} config={config} hasKey />
+			<SettingFields type={type} settings={settingsOf(type)} config={config} />
 		</FormDialog>
 	);
 }
@@ -72,7 +76,8 @@ function State({ stream }: { stream: AuditStream }) {
 				<div class="state bad" role="status">
 					<p>
 						<strong>The last attempt failed.</strong> No entries are lost. The next attempt is{" "}
-						<Time value={next_attempt_at} isRelative />, or immediately after you change the bucket.
+						<Time value={next_attempt_at} isRelative />, or immediately after you change the
+						destination.
 					</p>
 					<p class="said">{latest_error}</p>
 				</div>
@@ -126,18 +131,20 @@ const Proof = ({ stream }: { stream: AuditStream }) => (
 const factsOf = (stream: AuditStream, organization: string) =>
 	[
 		["State", <StateBadge stream={stream} />],
-		["Files", <code class="address">{placeOf(stream, organization)}</code>],
+		["Destination", wordsOfType(stream.destination.type)],
+		["Place", <code class="address">{placeOf(stream, organization)}</code>],
+		["Format", stream.destination.config.format === "OCSF" ? "OCSF" : "Tenantry"],
 		...(typeof stream.destination.config.endpoint_url === "string"
 			? [["Endpoint", stream.destination.config.endpoint_url] as const]
 			: []),
 		["Complete until", <Time value={stream.delivered_until} />],
 		[
 			"Last file",
-			stream.last_file === null ? (
+			stream.sequence === 0 ? (
 				"None yet. A file is written after each full hour that has entries."
 			) : (
 				<>
-					<code class="address">{stream.last_file}</code>
+					{stream.last_file && <code class="address">{stream.last_file}</code>}
 					<small class="below">
 						File <Count value={stream.sequence} />, written{" "}
 						<Time value={stream.last_delivered_at} />
@@ -157,18 +164,19 @@ const BODY = Symbol("request body");
 /** Changes as labels and values, with the request body. */
 type Changes = Record<string, unknown> & { [BODY]: UpdateAuditStreamBody };
 
-function useSaveStream({ id }: AuditStream, onSaved: () => Promise<unknown>) {
+function useSaveStream({ id, destination }: AuditStream, onSaved: () => Promise<unknown>) {
 	const { at } = useOrganization();
 	return useSave<AuditStream, Changes>({
 		read: () => api.auditStreams.get({ ...at, id }),
 		update: (stream, changes) => api.auditStreams.update({ ...at, ...stream }, changes[BODY]),
 		onSaved,
-		labels: LABELS,
+		labels: labelsOf(destination.type),
 		fields: (stream) => ({ ...stream, ...stream.destination.config }),
 	});
 }
 
-const changesOf = (body: UpdateAuditStreamBody) => Object.assign(listed(body), { [BODY]: body });
+const changesOf = (type: string, body: UpdateAuditStreamBody) =>
+	Object.assign(listed(type, body), { [BODY]: body });
 
 function Delete({ stream }: { stream: AuditStream }) {
 	const { at, to } = useOrganization();
@@ -176,7 +184,7 @@ function Delete({ stream }: { stream: AuditStream }) {
 	async function remove() {
 		const isSure = await confirm({
 			title: `Delete ${stream.name}?`,
-			text: "Its files stay in the bucket. Entries that aren’t written yet won’t be written. This can’t be undone.",
+			text: "What was delivered stays. Entries that aren’t delivered yet won’t be delivered. This can’t be undone.",
 			action: "Delete audit stream",
 			typed: stream.name,
 		});
@@ -188,7 +196,7 @@ function Delete({ stream }: { stream: AuditStream }) {
 	return (
 		<Danger
 			title="Delete this audit stream"
-			text="Its files stay in the bucket. Entries that aren’t written yet won’t be written."
+			text="What was delivered stays. Entries that aren’t delivered yet won’t be delivered."
 			action="Delete audit stream"
 			onPress={remove}
 		/>
@@ -197,6 +205,7 @@ function Delete({ stream }: { stream: AuditStream }) {
 
 function Shown({ stream, reload, refresh }: { stream: AuditStream } & Reloading) {
 	const { at, organization, to } = useOrganization();
+	const { type } = stream.destination;
 	const [isEditing, setEditing] = useState(false);
 	const [trial, setTrial] = useState<BatchExportTrial>();
 	// A failed load could replace the page, with the input of an open dialog.
@@ -207,7 +216,7 @@ function Shown({ stream, reload, refresh }: { stream: AuditStream } & Reloading)
 		setEditing(false);
 	});
 	async function enable(enabled: boolean) {
-		await save(stream, changesOf({ enabled }), enabled ? "Resumed." : "Paused.");
+		await save(stream, changesOf(type, { enabled }), enabled ? "Resumed." : "Paused.");
 	}
 	const button = (words: string, work: () => Promise<unknown>) => (
 		<SecondaryButton onPress={work}>{words}</SecondaryButton>
@@ -218,7 +227,7 @@ function Shown({ stream, reload, refresh }: { stream: AuditStream } & Reloading)
 			above={[[to("audit_streams"), "Audit streams"]]}
 			actions={
 				<>
-					{button("Test bucket", async () =>
+					{button("Test destination", async () =>
 						setTrial(await api.auditStreams.test({ ...at, ...stream }, {})),
 					)}
 					{stream.enabled
@@ -232,14 +241,14 @@ function Shown({ stream, reload, refresh }: { stream: AuditStream } & Reloading)
 			<div class="panel">
 				<Facts rows={[...factsOf(stream, organization.id)]} />
 			</div>
-			<Proof stream={stream} />
+			{typeOf(type)?.kind === "files" && <Proof stream={stream} />}
 			<DangerZone>
 				<Delete stream={stream} />
 			</DangerZone>
 			{isEditing && (
 				<EditDialog
 					stream={stream}
-					save={(before, body, note) => edit.save(before, changesOf(body), note)}
+					save={(before, body, note) => edit.save(before, changesOf(type, body), note)}
 					onClose={() => setEditing(false)}
 				/>
 			)}

@@ -70,7 +70,7 @@ function List() {
 		<PageView
 			title="Audit streams"
 			actions={add}
-			lead="An audit stream writes the activity log to a bucket every hour, as tamper-evident files."
+			lead="An audit stream delivers the activity log every hour: to a bucket, as tamper-evident files, or to the server of a security team."
 		>
 			<Filters>
 				<Filter name="state" label="State" options={OPTIONS} />
@@ -82,7 +82,7 @@ function List() {
 				notFound={state && "No audit stream has this state."}
 				empty={
 					<Empty title="No audit streams yet">
-						<p>Add a bucket to keep the activity log for longer than 365 days.</p>
+						<p>Add one to keep the activity log for longer than 365 days, or to watch it.</p>
 						{add}
 					</Empty>
 				}

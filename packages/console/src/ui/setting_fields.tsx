@@ -1,5 +1,5 @@
-import { Area, Check, Field, Select } from "../../ui/form.tsx";
-import { type Config, fieldOf, labelOf, type Setting, settingsOf } from "./destinations.ts";
+import { Area, Check, Field, Select } from "./form.tsx";
+import { type Config, fieldOf, labelOf, type Setting } from "./settings.ts";
 
 const Words = ({ text }: { text: string }) => (
 	<>
@@ -118,8 +118,16 @@ const isFirst = ({ isRequired, kind, name }: Setting) =>
 	isRequired || kind === "secret" || name === "file_format" || name === "compression";
 
 /** The fields of a destination's settings, generated from the OpenAPI document. */
-export function DestinationFields({ type, config }: { type: string; config?: Config | undefined }) {
-	const settings = settingsOf(type);
+export function SettingFields({
+	type,
+	settings,
+	config,
+}: {
+	type: string;
+	settings: readonly Setting[];
+	/** The stored settings, if any. */
+	config?: Config | undefined;
+}) {
 	const more = settings.filter((setting) => !isFirst(setting));
 	const field = (setting: Setting) => (
 		<SettingField
