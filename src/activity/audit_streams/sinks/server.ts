@@ -90,6 +90,7 @@ const sampleOf = ({ id, organization_uuid }: Written): EventRow => ({
 	name: "",
 	changes: [],
 	trigger: null,
+	origin: null,
 	created_at: now(),
 });
 
