@@ -47,7 +47,7 @@ export const ACTIVITIES = {
 		"disabled",
 		"deleted",
 	],
-	AuditStream: ["created", "updated", "tested", "failed", "deleted"],
+	AuditStream: ["created", "updated", "tested", "delivered", "failed", "deleted"],
 	BatchExportDestination: ["tested"],
 	BatchExportRun: ["completed", "failed", "skipped"],
 } as const;
@@ -87,6 +87,7 @@ export const SYSTEM_TYPES = [
 	"domain.unverified",
 	"webhook.disabled",
 	"audit_stream.failed",
+	"audit_stream.delivered",
 ] as const satisfies EventType[];
 
 /** A scope and one of its activities that happen without a caller. */

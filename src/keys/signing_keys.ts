@@ -40,11 +40,7 @@ const isCurrent = (algorithm: Algorithm, at: number) =>
 	);
 
 /** Selects the key that signs at a time, by default now, if there is one. */
-export const selectSigner = (
-	db: Database,
-	at = Date.now(),
-	algorithm: Algorithm = "EdDSA",
-) =>
+export const selectSigner = (db: Database, at = Date.now(), algorithm: Algorithm = "EdDSA") =>
 	db
 		.select({ kid: signingKeys.kid, private_key: signingKeys.private_key })
 		.from(signingKeys)

@@ -16,9 +16,13 @@ export async function checked(jws: string, { keys }: { keys: (JsonWebKey & { kid
 	const jwk = keys.find(({ kid }) => kid === json(header).kid);
 	if (!jwk || rest.length > 0) throw new Error("No such key.");
 	const { kty, crv, x } = jwk;
-	const key = await crypto.subtle.importKey("jwk", { kty, crv, x } as JsonWebKey, "Ed25519", false, [
-		"verify",
-	]);
+	const key = await crypto.subtle.importKey(
+		"jwk",
+		{ kty, crv, x } as JsonWebKey,
+		"Ed25519",
+		false,
+		["verify"],
+	);
 	const signed = new TextEncoder().encode(`${header}.${claims}`);
 	if (!(await crypto.subtle.verify("Ed25519", key, bytesOf(signature), signed)))
 		throw new Error("The signature is wrong.");

@@ -91,6 +91,7 @@ export const TYPE_WORDS: Record<EventType, string> = {
 	"audit_stream.created": "Audit stream added",
 	"audit_stream.updated": "Audit stream changed",
 	"audit_stream.tested": "Audit stream tested",
+	"audit_stream.delivered": "Audit file written",
 	"audit_stream.failed": "Audit stream failing",
 	"audit_stream.deleted": "Audit stream deleted",
 	"passkey.created": "Passkey added",

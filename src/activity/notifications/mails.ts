@@ -129,6 +129,15 @@ const WORDINGS: Record<Type, Wording> = {
 		advice:
 			"Fix the cause, or change the destination. A failing stream retries at least every hour and skips nothing, but entries that it hasn't delivered after 395 days are deleted.",
 	},
+	"audit_stream.delivered": {
+		subject: (n, isOne, of) =>
+			unlinked`${n} audit file${isOne ? " was" : "s were"} written in ${of}`,
+		line: (event) => unlinked`file ${own(event, "sequence")}, digest ${own(event, "digest")}`,
+		path: (event, organization_id) =>
+			`/api/organizations/${organization_id}/audit_streams/${event.item_id}`,
+		advice:
+			"Keep this mail: whoever checks the files can compare them with these digests. A file that is missing or has another digest was removed or replaced.",
+	},
 };
 
 type Digest = {

@@ -20,6 +20,7 @@ export const DEFAULTS: Record<Type, Recipients> = {
 	"domain.unverified": "admins",
 	"webhook.disabled": "admins",
 	"audit_stream.failed": "admins",
+	"audit_stream.delivered": [],
 };
 
 /** An organization gets at most one mail per type in this time, in milliseconds. */
@@ -27,7 +28,7 @@ export const MIN_INTERVAL_MS = HOUR_MS;
 
 /** Returns how often an object, such as an export, may cause a mail, in milliseconds. */
 export const itemIntervalMs = (type: Type) =>
-	type.startsWith("batch_export") || type === "audit_stream.failed" ? DAY_MS : HOUR_MS;
+	type.startsWith("batch_export") || type.startsWith("audit_stream") ? DAY_MS : HOUR_MS;
 
 /** Returns the columns of a type in the activity log. */
 export function columnsOf(type: Type) {

@@ -60,6 +60,11 @@ const TYPES: Record<Type, readonly [title: string, when: string, often: string]>
 		"An audit stream can’t write to its bucket.",
 		"one mail a day for each stream",
 	],
+	"audit_stream.delivered": [
+		"An audit file was written",
+		"With its number and digest, to compare the files with later.",
+		"one mail a day for each stream",
+	],
 };
 
 const GROUPS: readonly (readonly [title: string, types: readonly Type[]])[] = [
@@ -74,7 +79,7 @@ const GROUPS: readonly (readonly [title: string, types: readonly Type[]])[] = [
 	],
 	["Plugins", ["plugin_job.failed"]],
 	["Security", ["key.expiring", "domain.unverified"]],
-	["Delivery", ["webhook.disabled", "audit_stream.failed"]],
+	["Delivery", ["webhook.disabled", "audit_stream.failed", "audit_stream.delivered"]],
 ];
 
 const PEOPLE = "people";
