@@ -15,6 +15,7 @@ const DEFAULTS = [
 	{ type: "domain.unverified", recipients: "admins" },
 	{ type: "webhook.disabled", recipients: "admins" },
 	{ type: "audit_stream.failed", recipients: "admins" },
+	{ type: "audit_stream.delivered", recipients: [] },
 ];
 
 /** The defaults, but for one type. */
