@@ -35,6 +35,8 @@ export const ACTIVITIES = {
 		"backfill_cancelled",
 		"run_cancelled",
 		"run_retried",
+		"windows_retried",
+		"windows_dismissed",
 		"deleted",
 	],
 	Webhook: [

@@ -79,6 +79,8 @@ export const TYPE_WORDS: Record<EventType, string> = {
 	"batch_export.backfill_cancelled": "Backfill cancelled",
 	"batch_export.run_cancelled": "Run cancelled",
 	"batch_export.run_retried": "Run retried",
+	"batch_export.windows_retried": "Undelivered windows retried",
+	"batch_export.windows_dismissed": "Undelivered windows dismissed",
 	"batch_export.deleted": "Export deleted",
 	"webhook.created": "Webhook added",
 	"webhook.updated": "Webhook changed",

@@ -68,7 +68,9 @@ async function tryUnpause(
 			: undefined;
 	if (range) checkRunning(row, range, running);
 	const begin = range && beginBackfill(db, row, range, running);
-	const resumed = passPause(tenant, row, backfilled ?? resume(row, row, Date.now()));
+	const resumed = passPause(tenant, row, backfilled ?? resume(row, row, Date.now()), {
+		isGivenUp: backfill === false,
+	});
 	const isPaused = and(
 		notDeleted(row.row_id),
 		eq(batchExports.paused, true),

@@ -89,6 +89,7 @@ describe("creating", () => {
 			start_at: null,
 			end_at: null,
 			latest_runs: [],
+			undelivered: null,
 			xql_query: null,
 			schema: null,
 		});
