@@ -89,6 +89,7 @@ export const batchExports = sqliteTable(
 		last_updated_at: updated_at(),
 		/** Not a text, because it is compared with the ends of runs. */
 		last_paused_at: moment(),
+		pause_note: text(),
 		start_at: text(),
 		end_at: text(),
 		xql_query: text(),

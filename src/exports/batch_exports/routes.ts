@@ -29,6 +29,7 @@ import {
 	backfillFilters,
 	create,
 	logFilters,
+	pause,
 	RetriedWindows,
 	rangeFilters,
 	retry,
@@ -144,8 +145,8 @@ const routes = ({ Id, section, listed, added }: Mounted) =>
 				description:
 					"Scheduled runs no longer start; runs that have started continue. Pausing a paused export changes nothing. Other fields in the body are validated, but not applied.",
 			}),
-			body(update, batchExports.find),
-			async (c) => c.json(await pauses.pause(c.var.tenant, c.req.param("id"))),
+			body(pause, batchExports.find),
+			async (c) => c.json(await pauses.pause(c.var.tenant, c.req.param("id"), c.req.valid("json"))),
 		)
 		.post(
 			"/:id/unpause",

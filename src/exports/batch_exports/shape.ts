@@ -17,6 +17,7 @@ import {
 	name,
 	queryMoment,
 	rawText,
+	text,
 	timestamp,
 } from "../../http/fields.ts";
 import { documentAs } from "../../http/router.ts";
@@ -126,6 +127,12 @@ export const BatchExport = z
 		last_paused_at: timestamp()
 			.nullable()
 			.describe("When the export was last paused; null if never."),
+		pause_note: z
+			.string()
+			.nullable()
+			.describe(
+				"Why the export is paused, in the words of who paused it or of the service; null if they gave no reason, or it isn't paused.",
+			),
 		start_at: timestamp()
 			.nullable()
 			.describe("No window begins before this time; null for no limit."),
@@ -255,6 +262,13 @@ export const update = fields
 	.partial();
 
 export const test = create.pick({ destination: true, model: true, xql_query: true });
+
+export const pause = update.extend({
+	pause_note: text(500)
+		.nullable()
+		.optional()
+		.describe("Why you pause the export, for others to read; at most 500 characters."),
+});
 
 export const unpause = update.extend({
 	backfill: boolean()

@@ -141,9 +141,10 @@ export function passPause(
 	};
 }
 
-export const pausing = (last_paused_at: string | null | undefined) => ({
+export const pausing = (last_paused_at?: string | null, pause_note?: string | null) => ({
 	paused: true,
 	last_paused_at: last_paused_at ?? now(),
+	pause_note: pause_note || null,
 });
 
 export const notDeleted = (id: number) =>
