@@ -19,6 +19,7 @@ import { receivers } from "./test/support/receiver.ts";
 import { registries } from "./test/support/registry.ts";
 import { resolvers } from "./test/support/resolver.ts";
 import { samlProviders } from "./test/support/saml.ts";
+import { siems } from "./test/support/siems.ts";
 import { summary } from "./test/support/summary.ts";
 
 process.env.CLOUDFLARE_CF_FETCH_ENABLED = "false";
@@ -46,6 +47,7 @@ async function startServers() {
 		clickhouse(),
 		databases(),
 		receivers(),
+		siems(),
 		bigqueries(),
 		providers(),
 		samlProviders(),

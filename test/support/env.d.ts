@@ -25,6 +25,8 @@ declare namespace Cloudflare {
 		POSTGRES_TLS_PORT: string;
 		/** A server that stores requests and returns them to tests. */
 		RECEIVER_URL: string;
+		/** Servers that receive entries of audit streams (test/support/siems.ts). */
+		SIEM_URL: string;
 		/** `oidc-provider`, and a provider that says whatever a test wants. */
 		PROVIDER_URL: string;
 		LIAR_URL: string;

@@ -31,7 +31,7 @@ type Rule = {
 const ADDRESS = /^[a-zA-Z0-9!#$%&'*+-/=?^_`{|}~.]+@[a-zA-Z0-9-]+\.[a-zA-Z0-9-.]+$/;
 
 /** Returns the account of the actor; null if it has none. */
-const userOf = ({ type, uuid, first_name, email }: FeedEvent["actor"]) =>
+const userOf = ({ type, uuid, first_name, email, key }: FeedEvent["actor"]) =>
 	uuid === null
 		? null
 		: {
@@ -39,6 +39,7 @@ const userOf = ({ type, uuid, first_name, email }: FeedEvent["actor"]) =>
 				name: email ?? first_name,
 				...(email !== null && first_name && { full_name: first_name }),
 				...(email !== null && ADDRESS.test(email) && { email_addr: email }),
+				...(key && { credential_uid: key.id }),
 				...(type === "service_account" && { type_id: OTHER, type: "Service account" }),
 			};
 
@@ -132,10 +133,32 @@ const known = new Map<string, Rule>(Object.entries(RULES));
 /** Whether an activity is about something that didn't succeed. */
 const hasFailed = (activity: string) => /(?:^|_)(?:failed|rejected|denied)$/.test(activity);
 
-const actorOf = ({ actor }: FeedEvent) => {
+function actorOf({ actor }: FeedEvent) {
+	const { key, type } = actor;
 	const user = userOf(actor);
-	return user ? { user } : { app_name: actor.type };
-};
+	return {
+		...(user ? { user } : { app_name: key?.label ?? type }),
+		...(user && key?.kind === "app" && key.label && { app_name: key.label }),
+		...(key?.kind === "session" && { session: { uid: key.id } }),
+	};
+}
+
+/** Where the request came from. Of some entries, nobody knows. */
+const endpointOf = ({ origin }: FeedEvent) =>
+	origin?.address
+		? {
+				ip: origin.address,
+				...(origin.country && { location: { country: origin.country } }),
+			}
+		: { name: "unknown" };
+
+const requestOf = ({ origin }: FeedEvent) =>
+	origin && {
+		http_request: {
+			...(origin.request_id && { uid: origin.request_id }),
+			...(origin.user_agent && { user_agent: origin.user_agent }),
+		},
+	};
 
 /**
  * Converts an event.
@@ -165,12 +188,14 @@ export function toOcsf(event: FeedEvent, number: number) {
 			event_code: type,
 			original_time: created_at,
 			tenant_uid: organization_id,
+			...(event.origin?.request_id && { correlation_uid: event.origin.request_id }),
 			log_name: "activity_log",
 			log_version: api_version,
 			product: { name: "Tenantry", vendor_name: "Tenantry" },
 		},
 		actor: actorOf(event),
-		src_endpoint: { name: "unknown" },
+		src_endpoint: endpointOf(event),
+		...requestOf(event),
 		...attributes(event),
 		unmapped: { scope, item_id, project_id, changes, trigger },
 	};

@@ -14,9 +14,8 @@ import { webhooks } from "../../db/schema/webhooks.ts";
 import { NO_LEASE } from "../../delivery/lease.ts";
 import { invalid } from "../../http/errors.ts";
 import { mapResults, type Page } from "../../http/page.ts";
-import { type Overlap, overlapEnd } from "../../keys/overlap.ts";
-import { now } from "../../lib/time.ts";
-import { newSecret, sealRoutingKey, sealSecret } from "./secret.ts";
+import { iso, now } from "../../lib/time.ts";
+import { newSecret, ROLL_MS, sealRoutingKey, sealSecret } from "./secret.ts";
 import {
 	type create,
 	nameOf,
@@ -206,20 +205,17 @@ export async function remove(tenant: Tenant, id: string) {
 	await removeRow(tenant, entry, webhooks, byId(tenant, row.id));
 }
 
-type Roll = { overlap?: Overlap | undefined };
-
 /** Rolls the secret. Throws 400 if another request did so first. */
-export const roll = (tenant: Tenant, id: string, { overlap = "24h" }: Roll) =>
-	retry(() => tryRoll(tenant, id, overlap), {
+export const roll = (tenant: Tenant, id: string) =>
+	retry(() => tryRoll(tenant, id), {
 		retries: 0,
 		error: () => invalid(null, "The webhook was rolled or removed by another request."),
 	});
 
-async function tryRoll(tenant: Tenant, id: string, overlap: Overlap) {
+async function tryRoll(tenant: Tenant, id: string) {
 	const row = await read(tenant, id);
 	const secret = newSecret();
 	const sealed = await sealSecret(tenant.env, row.id, secret);
-	const until = overlapEnd(overlap);
 	const after = await tenant.write({
 		checks: [
 			assertExists(tenant.db, webhooks, and(byId(tenant, row.id), eq(columns.secret, row.secret))),
@@ -230,12 +226,12 @@ async function tryRoll(tenant: Tenant, id: string, overlap: Overlap) {
 				.set({
 					...NO_LEASE,
 					secret: sealed,
-					previous_secret: until && row.secret,
-					previous_secret_expires_at: until,
+					previous_secret: row.secret,
+					previous_secret_expires_at: iso(Date.now() + ROLL_MS),
 				})
 				.where(byId(tenant, row.id)),
 		],
-		entries: [{ ...entryOf("rolled", row), trigger: { overlap } }],
+		entries: [entryOf("rolled", row)],
 		answer: select(tenant).where(byId(tenant, row.id)),
 	});
 	return toWebhook(after, secret);

@@ -9,12 +9,7 @@ import { beginBackfill, checkRunning } from "../engine/backfill_runs.ts";
 import { logWhere } from "../engine/run_log.ts";
 import { resume, resumeWithBackfill } from "../engine/windows.ts";
 import { launchBackfill, readWithRunning } from "./backfills.ts";
-import {
-	type BatchExport,
-	type pause as Pause,
-	toBatchExport,
-	type unpause as Unpause,
-} from "./shape.ts";
+import { type BatchExport, toBatchExport, type unpause as Unpause } from "./shape.ts";
 import {
 	activityOf,
 	launchWaiting,
@@ -27,13 +22,12 @@ import {
 } from "./statements.ts";
 
 /** Pauses an export. Runs that have started continue. */
-export const pause = (tenant: Tenant, id: string, body: z.infer<typeof Pause>) =>
-	retry(() => tryPause(tenant, id, body));
+export const pause = (tenant: Tenant, id: string) => retry(() => tryPause(tenant, id));
 
-async function tryPause(tenant: Tenant, id: string, { pause_note }: z.infer<typeof Pause>) {
+async function tryPause(tenant: Tenant, id: string) {
 	const row = await read(tenant, id);
 	if (row.paused) return toBatchExport(row);
-	const set = pausing(null, pause_note);
+	const set = pausing(null);
 	const { db } = tenant;
 	const isRunning = and(notDeleted(row.row_id), eq(batchExports.paused, false));
 	const message = "The export was paused.";
@@ -74,10 +68,7 @@ async function tryUnpause(
 			: undefined;
 	if (range) checkRunning(row, range, running);
 	const begin = range && beginBackfill(db, row, range, running);
-	const set = { paused: false, pause_note: null };
-	const resumed = passPause(tenant, row, backfilled ?? resume(row, row, Date.now()), {
-		isGivenUp: backfill === false,
-	});
+	const resumed = passPause(tenant, row, backfilled ?? resume(row, row, Date.now()));
 	const isPaused = and(
 		notDeleted(row.row_id),
 		eq(batchExports.paused, true),
@@ -89,11 +80,13 @@ async function tryUnpause(
 			...resumed.statements,
 			db
 				.update(batchExports)
-				.set({ ...set, ...resumed.columns })
+				.set({ paused: false, ...resumed.columns })
 				.where(eq(batchExports.id, row.row_id)),
 			...(begin?.changes ?? []),
 		],
-		entries: [{ ...activityOf(row), activity: "unpaused", changes: changes(row, set) }],
+		entries: [
+			{ ...activityOf(row), activity: "unpaused", changes: changes(row, { paused: false }) },
+		],
 		answer: selectOne(tenant, id),
 	});
 	const answer = toBatchExport(after);

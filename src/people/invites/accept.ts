@@ -4,6 +4,7 @@ import { commit, retry } from "../../access/unit_of_work.ts";
 import type { App } from "../../env.ts";
 import { forbidden, invalid, orNotFound } from "../../http/errors.ts";
 import { remember } from "../../keys/rows.ts";
+import { configured, send } from "../../outbound/mail.ts";
 import { toPersonalApiKey } from "../personal_api_keys/shape.ts";
 import { acceptance, firstKey } from "./accept_batch.ts";
 import {
@@ -13,6 +14,7 @@ import {
 	isUnproved,
 	mustSignIn,
 } from "./invitation.ts";
+import { mailAdmins } from "./mails.ts";
 import { type Accepted, isPastExpiry, type accept as Names } from "./shape.ts";
 
 /**
@@ -65,9 +67,16 @@ async function write(
 	const { db, invite } = invitation;
 	const minted = await firstKey(invitation);
 	const write = acceptance(invitation, names, minted);
-	const { users, keys } = await commit(c.env, db, write, c);
+	const { users, keys, admins } = await commit(c.env, db, write, c);
 	const [key] = keys;
 	if (key) await remember(c.env, key);
+	const person = orNotFound(users[0]);
+	if (invite.tells_admins && configured(c.env))
+		c.executionCtx.waitUntil(
+			Promise.all(
+				admins.map(({ email }) => send(c.env, mailAdmins(email, person, invite.organization_name))),
+			),
+		);
 	return {
 		organization: {
 			id: invite.organization_uuid,
@@ -75,7 +84,7 @@ async function write(
 			slug: invite.slug,
 			membership_level: invite.level,
 		},
-		user: orNotFound(users[0]),
+		user: person,
 		personal_api_key: key ? toPersonalApiKey(key, minted.value) : null,
 	};
 }

@@ -2,8 +2,7 @@ import { and, eq } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
 import type { Tenant } from "../../access/tenant.ts";
 import { isActivePerson, users } from "../../db/schema/people.ts";
-import { dateAndTime } from "../../lib/dates.ts";
-import { ownPages } from "../../outbound/console.ts";
+import { now } from "../../lib/time.ts";
 import {
 	addressText,
 	configured,
@@ -25,8 +24,6 @@ export type Change = {
 	subject: MailText;
 	/** The consequence of the change. */
 	text: MailText;
-	/** The console's page of what was changed, with a label for the link; by default, the account. */
-	link?: { label: string; path: string };
 };
 
 const OTHERS = "Your other sessions have ended.";
@@ -74,12 +71,7 @@ export const codesReplaced: Change = {
 	text: unlinked`The old recovery codes no longer work.`,
 };
 
-type Key = {
-	id: string;
-	label: string;
-	scopes: string[];
-	previous_value_expires_at?: string | null;
-};
+type Key = { label: string; scopes: string[] };
 
 /** Whether a key can change something. Other keys aren't worth a mail. */
 export const canWrite = ({ scopes }: Pick<Key, "scopes">) =>
@@ -90,19 +82,13 @@ const mayDo = (scopes: string[]) =>
 		? unlinked`can do everything that you can do`
 		: unlinked`has the scopes ${trusted(scopes.join(", "))}`;
 
-const oldValue = (until: string | null) =>
-	until === null
-		? "Its old value no longer works."
-		: trusted(`Its old value works, too, until ${dateAndTime(new Date(until))}.`);
-
 export const keyChanged = (
 	action: "created" | "rolled" | "changed",
-	{ id, label, scopes, previous_value_expires_at: until = null }: Key,
+	{ label, scopes }: Key,
 ): Change => ({
 	kind: "key",
 	subject: unlinked`An API key of your Tenantry account was ${action}`,
-	text: unlinked`The key "${label}" ${mayDo(scopes)}.${action === "rolled" ? unlinked` ${oldValue(until)}` : ""}`,
-	link: { label: "See the key", path: ownPages.key(id) },
+	text: unlinked`The key "${label}" ${mayDo(scopes)}.`,
 });
 
 /** The first sign-in has proved the address. */
@@ -177,11 +163,11 @@ export const addressChanged = (before: string, after: string, who: MailText): Ch
 });
 
 const PAGES = {
-	two_factor: ownPages.account,
-	key: ownPages.keys,
-	app: ownPages.account,
-	identity: ownPages.account,
-	address: ownPages.account,
+	two_factor: "/console/account",
+	key: "/console/keys",
+	app: "/console/account",
+	identity: "/console/account",
+	address: "/console/account",
 };
 
 /**
@@ -215,7 +201,7 @@ type Recipient = {
 export async function mailAt(
 	env: Env,
 	{ user_id, first_name, emails, address }: Recipient,
-	{ kind, subject, text, link = { label: "Check your account", path: PAGES[kind] } }: Change,
+	{ kind, subject, text }: Change,
 ) {
 	if (!configured(env)) return;
 	const { success } = await env.SIGN_INS.limit({ key: `${kind} of ${user_id}` });
@@ -228,11 +214,11 @@ export async function mailAt(
 			subject,
 			paragraphs: [
 				greeting(first_name),
-				unlinked`${subject} on ${trusted(dateAndTime(new Date()))}${from}.`,
+				unlinked`${subject}, at ${trusted(now())}${from}.`,
 				text,
 				unlinked`If this was you, you don't have to do anything. If not, end the access of keys and apps that you don't know, and tell the admins of your organization.`,
 			],
-			link: { label: link.label, url: linkTo(env.APP_URL, link.path) },
+			link: { label: "Check your account", url: linkTo(env.APP_URL, PAGES[kind]) },
 		});
 }
 

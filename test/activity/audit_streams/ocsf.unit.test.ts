@@ -3,6 +3,7 @@ import { toOcsf } from "../../../src/activity/audit_streams/ocsf.ts";
 import type { EventRow } from "../../../src/activity/events/event.ts";
 import { toEvent } from "../../../src/activity/events/event.ts";
 import { ACTIVITIES } from "../../../src/db/event_types.ts";
+import type { Origin } from "../../../src/db/schema/origin.ts";
 import { problemsOf } from "./ocsf.ts";
 
 const USER = {
@@ -12,16 +13,54 @@ const USER = {
 	is_service_account: false,
 };
 
-/** Whoever can act: a person, a service account, the system, and the operator. */
+const KEY = { id: "019aa8d4-6c1e-7b3a-9a52-0c6f6f1f2d14", label: "Terraform" };
+
+const REQUEST = {
+	address: "192.0.2.7",
+	country: "FR",
+	user_agent: "Firefox 140, Linux",
+	request_id: "019aa8d4-6c1e-7b3a-9a52-0c6f6f1f2d15",
+};
+
+const origin = (
+	kind: NonNullable<Origin["key"]>["kind"],
+	request: Partial<typeof REQUEST> = {},
+) => ({
+	key: { ...KEY, kind },
+	request: { ...REQUEST, ...request },
+});
+
+/** Whoever can act. */
 const ACTORS = {
-	person: { user: USER, is_system: false },
+	person: { user: USER, is_system: false, origin: origin("session") },
+	"person before origins were noted": { user: USER, is_system: false, origin: null },
+	"person whose address isn't stored": {
+		user: USER,
+		is_system: false,
+		origin: {
+			key: null,
+			request: { address: null, country: null, user_agent: null, request_id: null },
+		},
+	},
 	"person with an address that OCSF doesn't allow": {
 		user: { ...USER, email: "özil@localhost" },
 		is_system: false,
+		origin: origin("api_key", { address: "2001:db8::ffff:192.0.2.7", country: "T1" }),
 	},
-	"service account": { user: { ...USER, is_service_account: true }, is_system: false },
-	system: { user: null, is_system: true },
-	operator: { user: null, is_system: false },
+	app: { user: USER, is_system: false, origin: origin("app", { address: "::1" }) },
+	provider: {
+		user: null,
+		is_system: false,
+		origin: origin("scim_token"),
+		trigger: { job_type: "scim" },
+	},
+	"service account": {
+		user: { ...USER, is_service_account: true },
+		is_system: false,
+		origin: origin("api_key"),
+	},
+	system: { user: null, is_system: true, origin: null },
+	operator: { user: null, is_system: false, origin: null },
 };
 
 const CHANGE = { field: "level", action: "changed" as const, before: 1, after: 8 };
@@ -102,8 +141,23 @@ test("an event says who did what when, what failed, and keeps what OCSF has no a
 		time: 1795262400123,
 		status_id: 1,
 		message: "member.updated: ada@example.com",
-		metadata: { version: "1.5.0", sequence: 7, event_code: "member.updated" },
-		actor: { user: { uid: USER.uuid, name: USER.email, email_addr: USER.email } },
+		metadata: {
+			version: "1.5.0",
+			sequence: 7,
+			event_code: "member.updated",
+			correlation_uid: REQUEST.request_id,
+		},
+		actor: {
+			user: {
+				uid: USER.uuid,
+				name: USER.email,
+				email_addr: USER.email,
+				credential_uid: KEY.id,
+			},
+			session: { uid: KEY.id },
+		},
+		src_endpoint: { ip: "192.0.2.7", location: { country: "FR" } },
+		http_request: { uid: REQUEST.request_id, user_agent: "Firefox 140, Linux" },
 		user: { name: "ada@example.com" },
 		privileges: ["level: 8"],
 		unmapped: { scope: "Member", changes, trigger: null },

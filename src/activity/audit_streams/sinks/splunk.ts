@@ -15,9 +15,8 @@ import { format, type Progress, type Written } from "./sink.ts";
 /** Splunk Cloud accepts 1 MB in a request. */
 const LIMITS = { entries: 1000, bytes: 990_000, entryBytes: 900_000 };
 
-/** How often, and how long in between, an attempt asks whether events are indexed. */
-const ACK_POLLS = 5;
-const ACK_POLL_MS = 1000;
+/** How long an attempt waits before it asks again whether events are indexed. */
+const ACK_DELAYS_MS = [0, 250, 500, 1000, 2000];
 
 /** After this long without an acknowledgment, events are sent again. */
 const MAX_ACK_MS = 5 * MINUTE_MS;
@@ -128,9 +127,9 @@ async function* acknowledged(
 	ack: NonNullable<Progress["ack"]>,
 ): AsyncGenerator<Progress> {
 	yield { sent, ack };
-	for (let polls = 0; polls < ACK_POLLS; polls++) {
+	for (const delay of ACK_DELAYS_MS) {
+		await scheduler.wait(delay);
 		if (await isIndexed(ack.id)) return yield { sent: ack.last };
-		await scheduler.wait(ACK_POLL_MS);
 	}
 	if (ack.at + MAX_ACK_MS < Date.now()) return;
 	throw new UnavailableError("Splunk has accepted the entries, but not indexed them yet.");
