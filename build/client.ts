@@ -123,15 +123,17 @@ const recordOf = ({ verb, path, item, body, operation }: Call): Known => ({
 	path,
 	...(body && { hasBody: true }),
 	...(item && { isList: true }),
-	...(!item && hasQuery(operation) && { hasQuery: true }),
+	...queryOf(operation),
 	...(verb === "POST" &&
 		!operation.security.every((way) => "personal_api_key" in way) && {
 			ignoresIdempotencyKey: true,
 		}),
 });
 
-const hasQuery = ({ parameters }: Call["operation"]) =>
-	parameters.some((parameter) => parameter.in === "query");
+function queryOf({ parameters }: Call["operation"]) {
+	const query = parameters.filter((parameter) => parameter.in === "query");
+	return query.length > 0 ? { query: query.map(({ name }) => name) } : {};
+}
 
 const table = Object.fromEntries(
 	[...resources].map(([resource, list]) => [

@@ -4,8 +4,7 @@
  * break clients (build/breaking.ts).
  */
 import { CURRENT_VERSION } from "../src/http/versions.ts";
-import { document } from "./client/document.ts";
-import { fieldsOf, type Operation, type Schema, typeText } from "./client/schema.ts";
+import { fieldsOf, type Operation, readDocument, type Schema, typeText } from "./client/schema.ts";
 import { write } from "./files.ts";
 
 const line = (path: string, schema: Schema, isRequired: boolean) =>
@@ -50,6 +49,8 @@ function operationLines(path: string, verb: string, operation: Operation) {
 		),
 	];
 }
+
+const document = readDocument();
 
 const contract = [
 	`version ${CURRENT_VERSION}`,

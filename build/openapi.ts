@@ -7,11 +7,18 @@ import type { RouterRoute } from "hono/types";
 import about from "../package.json" with { type: "json" };
 import { type ScopeObject, scopeFor } from "../src/access/scopes.ts";
 import { families, publicRoutes } from "../src/app.ts";
-import { descriptionOf, type Operation, type Section, sectionOf } from "../src/http/router.ts";
+import { SERVER } from "../src/docs/service.ts";
+import {
+	type Operation,
+	operationOf,
+	queryOf,
+	type Section,
+	sectionOf,
+} from "../src/http/router.ts";
 import { loadRoutes, type Row } from "../src/mount.ts";
 import { write } from "./files.ts";
 import { headers } from "./openapi/headers.ts";
-import { parametersOf, queryOf } from "./openapi/parameters.ts";
+import { parametersOf } from "./openapi/parameters.ts";
 import { requestBody, responses, responsesOf } from "./openapi/responses.ts";
 import { needsKey, takesKey } from "./openapi/route.ts";
 import { type Json, schemas, undescribed } from "./openapi/schemas.ts";
@@ -43,13 +50,17 @@ function security(path: string, method: string, object?: ScopeObject) {
 }
 
 function merge(handlers: RouterRoute[]): Operation {
-	const parts = handlers.map(({ handler }) => descriptionOf(handler));
-	const operation: Operation = Object.assign({}, ...parts);
+	const operation = operationOf(handlers);
 	const query = queryOf(operation);
 	return { ...operation, ...(query && { query }) };
 }
 
-function operationOf(family: Family, method: string, below: string, handlers: RouterRoute[]) {
+function documentedOperation(
+	family: Family,
+	method: string,
+	below: string,
+	handlers: RouterRoute[],
+) {
 	const { mount, object, section } = family;
 	const path = pathOf(family, below);
 	const operation = merge(handlers);
@@ -88,8 +99,9 @@ const index: object[] = [];
 function fieldsOf(schema: unknown, path: string[] = []): string[] {
 	if (!(schema instanceof Object)) return [];
 	if ("items" in schema) return fieldsOf(schema.items, path);
-	const fields = "properties" in schema ? Object.entries<unknown>(Object(schema.properties)) : [];
+	const fields = "properties" in schema ? Object.entries<object>(Object(schema.properties)) : [];
 	return fields.flatMap(([name, field]) => {
+		if ("readOnly" in field) return [];
 		const names = [...path, name];
 		return [names.join("."), ...fieldsOf(field, names)];
 	});
@@ -97,6 +109,9 @@ function fieldsOf(schema: unknown, path: string[] = []): string[] {
 
 function entryOf(method: string, path: string, scope: string, operation: Documented) {
 	const { operationId, summary, description, tags, parameters, requestBody } = operation;
+	const schema = requestBody?.content["application/json"]?.schema;
+	const fields = fieldsOf(schema);
+	const isIgnored = fields.length === 0 && schema !== undefined && "properties" in schema;
 	const names = (place: string) =>
 		parameters.filter((parameter) => parameter.in === place).map(({ name }) => name);
 	return {
@@ -108,12 +123,12 @@ function entryOf(method: string, path: string, scope: string, operation: Documen
 		path,
 		scope,
 		query: names("query"),
-		body: requestBody !== undefined,
-		fields: fieldsOf(requestBody?.content["application/json"]?.schema),
+		body: requestBody !== undefined && !isIgnored,
+		fields,
 	};
 }
 
-type Documented = ReturnType<typeof operationOf>;
+type Documented = ReturnType<typeof documentedOperation>;
 
 for (const family of all) {
 	const operations = Map.groupBy(
@@ -123,7 +138,7 @@ for (const family of all) {
 	for (const [route, handlers] of operations) {
 		const [method = "", below = ""] = route.split(" ");
 		const path = pathOf(family, below);
-		const operation = operationOf(family, method, below, handlers);
+		const operation = documentedOperation(family, method, below, handlers);
 		paths[path] = { ...paths[path], [method.toLowerCase()]: operation };
 		const { object } = family;
 		if (object) index.push(entryOf(method, path, scopeFor(object, method), operation));
@@ -141,7 +156,7 @@ const document = {
 		contact: { name: "Tenantry's documentation", url: "/docs" },
 		license: { name: about.license, identifier: about.license },
 	},
-	servers: [{ url: "/" }],
+	servers: [{ url: SERVER }],
 	tags: [...new Map(all.map(({ section }) => [section.name, tagOf(section)])).values()],
 	paths,
 	components: {

@@ -15,6 +15,9 @@ import { crossOrigin, secureResponses } from "./http/headers.ts";
 import { formatJson } from "./http/json.ts";
 import { logRequests, meter } from "./http/meter.ts";
 import { allowOnly, isRead } from "./http/methods.ts";
+import { readHandling } from "./http/prefer.ts";
+import { type First, operationOf } from "./http/router.ts";
+import { checkRest } from "./http/valid.ts";
 import { chooseVersion, respondInVersion } from "./http/versions.ts";
 import { authenticate } from "./keys/authenticate.ts";
 import { mcp } from "./mcp/routes.ts";
@@ -65,6 +68,9 @@ export const createApp = (api: Api): Routes =>
 		.notFound(notFound)
 		.onError(onError(fromDatabaseError));
 
+/** Checks access, unless the route needs no key. */
+const guard: First = async (c) => c.get("tenant")?.read();
+
 const countParameters = (path: string) => path.split("/:").length;
 
 /** Adds the routes of a row to the app, each path with the middleware that it requires. */
@@ -83,10 +89,17 @@ export function mount(app: Routes, row: Row, { routes }: Routes) {
 			base.use(path, conditional(row.path, routes, path), row.tenant);
 		} else base.use(path, allowed, ...(row.path.startsWith("/api/") ? [chooseVersion()] : []));
 		for (const { handler } of shared) base.use(path, handler);
-		for (const [method, chain] of Map.groupBy(handlers, ({ method }) => method))
+		for (const [method, chain] of Map.groupBy(handlers, ({ method }) => method)) {
+			const operation = operationOf(chain);
+			const isStrict = row.path.startsWith("/api/");
+			if (isStrict) base.on(method, path, readHandling(operation));
 			for (const [i, { handler }] of chain.entries()) {
-				if (i === chain.length - 1 && !isRead(method)) base.on(method, path, endPreview);
+				if (i === chain.length - 1) {
+					if (isStrict) base.on(method, path, checkRest(operation, guard));
+					if (!isRead(method)) base.on(method, path, endPreview);
+				}
 				base.on(method, path, handler);
 			}
+		}
 	}
 }

@@ -1,7 +1,7 @@
 /** The OpenAPI document that the client is built from. */
-import { nameOf, readDocument, type Schema } from "./schema.ts";
+import { nameOf, readDocument, type Schema, withoutIgnored } from "./schema.ts";
 
-export const document = readDocument();
+export const document = withoutIgnored(readDocument());
 
 /** Returns the schema that a reference refers to, or the schema itself if it isn't a reference. */
 export function resolve(schema: Schema): Schema {

@@ -9,6 +9,7 @@ export type Schema = {
 	const?: unknown;
 	anyOf?: Schema[];
 	properties?: Record<string, Schema>;
+	readOnly?: boolean;
 	required?: string[];
 	additionalProperties?: boolean | Schema;
 	items?: Schema;
@@ -50,6 +51,26 @@ export type Document = {
 	paths: Record<string, Record<string, Operation>>;
 	components: { schemas: Record<string, Schema>; responses: Record<string, Response> };
 };
+
+/** Returns a body's schema without the fields that the operation ignores; undefined if none is left. */
+function applied(schema: Schema): Schema | undefined {
+	const fields = Object.entries(schema.properties ?? {});
+	const rest = fields.filter(([, { readOnly }]) => !readOnly);
+	if (rest.length === fields.length) return schema;
+	return rest.length > 0 ? { ...schema, properties: Object.fromEntries(rest) } : undefined;
+}
+
+/** Returns the document without the fields of bodies that operations ignore, and without such bodies. */
+export function withoutIgnored(document: Document): Document {
+	for (const operation of Object.values(document.paths).flatMap(Object.values<Operation>)) {
+		const json = operation.requestBody?.content["application/json"];
+		if (!json) continue;
+		const schema = applied(json.schema);
+		if (schema) json.schema = schema;
+		else delete operation.requestBody;
+	}
+	return document;
+}
 
 /**
  * Reads public/openapi.json. Parameters in headers are left out: they are the same for many

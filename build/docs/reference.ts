@@ -14,6 +14,7 @@ import {
 	readDocument,
 	type Schema,
 	typeText,
+	withoutIgnored,
 } from "../client/schema.ts";
 import { type Heading, renderInline } from "./markdown.ts";
 
@@ -261,7 +262,7 @@ ${calls.map(
 
 /** Returns the overview and a page for each tag. */
 export function referencePages(): ReferencePage[] {
-	const document = readDocument();
+	const document = withoutIgnored(readDocument());
 	const calls = callsByTag(document);
 	const tags = document.tags.map(({ name, description }) => {
 		const own = calls.get(name) ?? [];

@@ -9,7 +9,8 @@ const INTEGER = { type: "integer", minimum: 0 };
 type RequestHeader = {
 	description: string;
 	schema: Json;
-	example: string;
+	/** Only a value that suits every request: tools that import the document send it. */
+	example?: string;
 	/** Whether a route accepts the header. */
 	on: (route: Route) => boolean;
 };
@@ -23,25 +24,29 @@ const REQUEST_HEADERS: Record<string, RequestHeader> = {
 		example: CURRENT_VERSION,
 		on: isBelowApi,
 	},
+	Prefer: {
+		description:
+			"`handling=strict` (RFC 7240): a field or query parameter that the operation doesn't use is a 400 `unknown_field`. By default, it is ignored.",
+		schema: STRING,
+		example: "handling=strict",
+		on: isBelowApi,
+	},
 	"Idempotency-Key": {
 		description:
 			"Makes the request safe to repeat: for 24 hours, the same request with the same key returns the first response again, and nothing is done twice. Use a random UUID. Without an API key, the header is ignored.",
 		schema: { ...STRING, minLength: 1, maxLength: 255, pattern: "^[ -~]+$" },
-		example: "b1f4a3e6-5c2d-4f70-9a1e-2d8c7b6a5f43",
 		on: isRetryable,
 	},
 	"If-None-Match": {
 		description:
 			"The `ETag` of an earlier response. If the content hasn't changed, the response is a 304 without a body.",
 		schema: STRING,
-		example: '"1YfN0c9mYwq3mB1yq4l0Qw"',
 		on: hasTag,
 	},
 	"If-Match": {
 		description:
 			"The `ETag` of the object. If the object has changed since, the response is a 412 and nothing is done. `*` matches every object that exists.",
 		schema: STRING,
-		example: '"1YfN0c9mYwq3mB1yq4l0Qw"',
 		on: takesIfMatch,
 	},
 };
@@ -55,7 +60,7 @@ export const requestHeadersOf = (route: Route) =>
 			in: "header",
 			description,
 			schema,
-			example,
+			...(example !== undefined && { example }),
 		}));
 
 type Response = { status: number; route: Route };
@@ -99,6 +104,11 @@ const RESPONSE_HEADERS: Record<string, ResponseHeader> = {
 	Sunset: {
 		description:
 			"Until when the version of this response is served (RFC 8594). Missing if it is the newest.",
+		on: ({ route }) => isBelowApi(route),
+	},
+	"Preference-Applied": {
+		description:
+			"The preferences in `Prefer` that the request was handled with (RFC 7240). Missing if there were none.",
 		on: ({ route }) => isBelowApi(route),
 	},
 	"Cache-Control": {

@@ -1,13 +1,12 @@
 /** The parameters of operations. */
 import * as z from "zod";
 import { uuidOr } from "../../src/http/fields.ts";
-import type { Operation } from "../../src/http/router.ts";
 import { organizationId } from "../../src/organizations/organizations/shape.ts";
 import { projectId } from "../../src/organizations/projects/shape.ts";
 import { parameterExample } from "./examples.ts";
 import { requestHeadersOf } from "./headers.ts";
 import type { Route } from "./route.ts";
-import { paging, schemaOf } from "./schemas.ts";
+import { schemaOf } from "./schemas.ts";
 
 /** The parameters in the paths of families. A malformed id returns 404, like an unknown id. */
 const MOUNTED: Record<string, z.ZodType> = {
@@ -29,12 +28,6 @@ function described(name: string, shape: z.ZodType | undefined, route: Route, isV
 function pathParameter(name: string, route: Route) {
 	const shape = route.section.parameters?.[name] ?? MOUNTED[name];
 	return { name, in: "path", required: true, ...described(name, shape, route, false) };
-}
-
-/** Returns the query parameters of an operation: those of a page, then its own. */
-export function queryOf({ query, page, feed }: Operation): z.ZodObject | undefined {
-	if (page) return z.object({ ...paging.shape, ...query?.shape });
-	return feed ? z.object({ limit: paging.shape.limit, ...query?.shape }) : query;
 }
 
 /** Returns the parameters of an operation in the path, the query and the headers. */

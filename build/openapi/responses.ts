@@ -118,7 +118,7 @@ function codesOf(status: number, route: Route, own: string[]) {
 		return ["conflict", "idempotency_key_in_use", "limit_reached", "outcome_unknown"];
 	if (status !== 400) return [...(CODES[status] ?? []), ...own];
 	const ofHeaders = [
-		...(isBelowApi(route) ? ["unknown_version"] : []),
+		...(isBelowApi(route) ? ["unknown_field", "unknown_version"] : []),
 		...(isRetryable(route) ? ["idempotency_key_reused"] : []),
 	];
 	const ofQuery = query && !body ? ["invalid_choice", "max_length"] : [];

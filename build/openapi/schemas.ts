@@ -1,6 +1,6 @@
 /** Converts zod schemas to JSON Schemas. */
 import * as z from "zod";
-import { documentedAs, type Operation } from "../../src/http/router.ts";
+import { documentedAs, notApplied, type Operation } from "../../src/http/router.ts";
 
 export type Json = Record<string, unknown>;
 
@@ -42,6 +42,17 @@ function describeInteger(schema: z.core.JSONSchema.BaseSchema) {
 	if (schema.minimum === -(2 ** 31) && schema.maximum === 2 ** 31 - 1) schema.format = "int32";
 }
 
+const NOT_APPLIED = "Ignored: it is validated, but not applied.";
+
+/** Marks the fields of a body that its operation ignores. */
+function markIgnored({ properties = {} }: z.core.JSONSchema.BaseSchema, names: readonly string[]) {
+	for (const name of names) {
+		const field = properties[name];
+		if (typeof field === "object")
+			properties[name] = { ...field, readOnly: true, description: NOT_APPLIED };
+	}
+}
+
 /**
  * Returns the JSON Schema of a zod schema. Schemas with an id become components. In a request,
  * objects that aren't strict can have additional fields, and strings that can't be blank must have
@@ -66,6 +77,7 @@ export function schemaOf(shape: z.ZodType, request = false): Json {
 			if (Object.keys(jsonSchema.propertyNames ?? {}).join() === "type")
 				delete jsonSchema.propertyNames;
 			if (!request) return;
+			markIgnored(jsonSchema, notApplied(zodSchema));
 			const { def } = zodSchema._zod;
 			if (def.type === "object" && !("catchall" in def)) delete jsonSchema.additionalProperties;
 			if (jsonSchema.minLength === 1 && !jsonSchema.format) jsonSchema.pattern ??= "\\S";
@@ -76,22 +88,6 @@ export function schemaOf(shape: z.ZodType, request = false): Json {
 }
 
 const idOf = (shape: z.ZodType) => shape.meta()?.id;
-
-/** The query parameters of pages and feeds (docs/api.md#pages). */
-export const paging = z.object({
-	limit: z
-		.int()
-		.min(1)
-		.max(1000)
-		.meta({ default: 100 })
-		.optional()
-		.describe("The maximum number of results in a page."),
-	offset: z.int().min(0).meta({ default: 0 }).optional().describe("The index of the first result."),
-	cursor: z
-		.string()
-		.optional()
-		.describe("Where the page starts. Part of the link `next`; don't set it yourself."),
-});
 
 /** The fields of a page (docs/api.md#pages). */
 const envelopeOf = (item: z.ZodType) => ({

@@ -30,7 +30,7 @@ declare module "hono" {
 const LEASE_MS = MINUTE_MS;
 
 /** Response headers that belong to the current request, so they aren't stored. */
-const RESPONSE_ONLY = /^(x-request-id|vary|ratelimit-policy|access-control-.*)$/;
+const RESPONSE_ONLY = /^(x-request-id|vary|preference-applied|ratelimit-policy|access-control-.*)$/;
 
 const KEY = /^[\x20-\x7e]{1,255}$/;
 

@@ -38,6 +38,9 @@ const OpenApiDocument = z.looseObject({
 		.describe("The version of the OpenAPI Specification that the document follows."),
 });
 
+/** The server in the file of the document, instead of the one that it is downloaded from. */
+export const SERVER = "https://tenantry.example.com";
+
 /** The newest migration that this code needs. The database may have newer ones. */
 const LATEST_MIGRATION = `${journal.entries.at(-1)?.tag}.sql`;
 
@@ -85,7 +88,10 @@ export default router({
 			const file = await c.env.ASSETS.fetch(
 				new Request(new URL("/openapi.json", c.req.url), c.req.raw),
 			);
-			return c.newResponse(file.body, file);
+			if (!file.body) return c.newResponse(null, file);
+			const text = (await file.text()).replace(SERVER, new URL(c.req.url).origin);
+			file.headers.delete("content-length");
+			return c.newResponse(text, file);
 		},
 	)
 	.get(

@@ -40,6 +40,7 @@ export const ERROR_CODES = [
 	"two_factor_required",
 	"two_factor_setup_required",
 	"unique",
+	"unknown_field",
 	"unknown_version",
 	"unsupported_media_type",
 	"user_already_member",

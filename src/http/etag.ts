@@ -1,6 +1,7 @@
 import { createMiddleware } from "hono/factory";
 import type { App } from "../env.ts";
 import { toBase64url } from "../lib/bytes.ts";
+import { PRETTY } from "./json.ts";
 import { isRead } from "./methods.ts";
 
 const encoder = new TextEncoder();
@@ -13,10 +14,10 @@ export async function tagOf(body: string | BufferSource, pretty = false) {
 	const bytes = typeof body === "string" ? encoder.encode(body) : body;
 	const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", bytes));
 	const name = toBase64url(digest.slice(0, 16));
-	return `"${name}${pretty ? PRETTY : ""}"`;
+	return `"${name}${pretty ? PRETTY_SUFFIX : ""}"`;
 }
 
-const PRETTY = "-pretty";
+const PRETTY_SUFFIX = "-pretty";
 
 /** Returns the ETags in a header. Weak ones count as strong: proxies that compress make them. */
 const listed = (header: string) =>
@@ -24,7 +25,7 @@ const listed = (header: string) =>
 
 /** Returns the ETags in `If-Match` or `If-None-Match`, without the suffix for `?pretty`. */
 export const tagsIn = (header: string) =>
-	listed(header).map((tag) => tag.replace(`${PRETTY}"`, '"'));
+	listed(header).map((tag) => tag.replace(`${PRETTY_SUFFIX}"`, '"'));
 
 const isKnown = (header: string, tag: string) =>
 	listed(header).some((known) => known === "*" || known === tag);
@@ -44,7 +45,7 @@ export const caching = createMiddleware<App>(async (c, next) => {
 	c.res.headers.append("Vary", "Authorization, Cookie, Tenantry-Version");
 	if (!isRead(c.req.method) || !hasContent(c.res)) return;
 	const compact = c.get("compact");
-	const isPretty = compact !== undefined && c.req.query("pretty") !== undefined;
+	const isPretty = compact !== undefined && c.req.query(PRETTY) !== undefined;
 	const tag = await tagOf(compact?.bytes ?? (await c.res.clone().arrayBuffer()), isPretty);
 	if (isKnown(c.req.header("if-none-match") ?? "", tag)) {
 		c.res = new Response(null, { status: 304, headers: c.res.headers });

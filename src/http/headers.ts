@@ -11,6 +11,7 @@ const EXPOSED_HEADERS = [
 	"ETag",
 	"Idempotency-Replayed",
 	"Link",
+	"Preference-Applied",
 	"RateLimit",
 	"RateLimit-Policy",
 	"Retry-After",

@@ -42,6 +42,9 @@ const encoder = new TextEncoder();
 
 const NEWLINE = 0x0a;
 
+/** The query parameter of every operation that indents the response (docs/api.md#responses). */
+export const PRETTY = "pretty";
+
 /**
  * Returns the bytes of a text and a newline. (V8 would copy the text to append to it. Writing the
  * bytes of ASCII text directly, once for the response and its ETag, saves 1 % of the time of a
@@ -65,7 +68,7 @@ function lineOf(text: string) {
 export function formatted(c: Context<App>, text: string) {
 	const line = lineOf(text);
 	c.set("compact", { text, bytes: line.subarray(0, -1) });
-	return c.req.query("pretty") === undefined ? line : lineOf(indent(text));
+	return c.req.query(PRETTY) === undefined ? line : lineOf(indent(text));
 }
 
 const JSON_TYPE = { "Content-Type": "application/json" };

@@ -16,6 +16,29 @@ export type Page = {
 	url: string;
 };
 
+/** The query parameters of pages and feeds (docs/api.md#pages). */
+export const paging = lazy(() =>
+	z.object({
+		limit: z
+			.int()
+			.min(1)
+			.max(1000)
+			.meta({ default: 100 })
+			.optional()
+			.describe("The maximum number of results in a page."),
+		offset: z
+			.int()
+			.min(0)
+			.meta({ default: 0 })
+			.optional()
+			.describe("The index of the first result."),
+		cursor: z
+			.string()
+			.optional()
+			.describe("Where the page starts. Part of the link `next`; don't set it yourself."),
+	}),
+);
+
 /** A sort value in a cursor. */
 export type Key = string | number;
 

@@ -1,11 +1,11 @@
-import { type Handler, Hono, type TypedResponse } from "hono";
+import { type Context, type Handler, Hono, type TypedResponse } from "hono";
 import { createMiddleware } from "hono/factory";
 import type { BlankInput, HandlerResponse, Input } from "hono/types";
 import type { JSONParsed } from "hono/utils/types";
 import * as z from "zod";
 import type { App } from "../env.ts";
 import { lazy } from "../lib/lazy.ts";
-import type { Envelope, FeedPage } from "./page.ts";
+import { type Envelope, type FeedPage, paging } from "./page.ts";
 
 /** A group of operations in the OpenAPI document: what a router serves. */
 export type Section = {
@@ -72,7 +72,37 @@ export type Operation = Partial<Text> & {
 	sameOrigin?: true;
 	/** `Accept` can select a file of all results (src/http/download.ts). */
 	download?: true;
+	/** Throws the errors that come before those of the body and query, such as 403 and 404. */
+	first?: First;
 };
+
+/** Runs before a 400, to throw the errors that take precedence. */
+export type First = (c: Context<App>) => Promise<unknown>;
+
+/** Returns the query parameters of an operation: those of a page, then its own. */
+export function queryOf({ query, page, feed }: Operation): z.ZodObject | undefined {
+	const { shape } = paging();
+	if (page) return z.object({ ...shape, ...query?.shape });
+	return feed ? z.object({ limit: shape.limit, ...query?.shape }) : query;
+}
+
+const ignored = new WeakMap<z.core.$ZodType, readonly string[]>();
+
+/**
+ * Returns the shape of a body whose fields are all validated, but of which the operation applies
+ * only `applied`. The others are read-only in the OpenAPI document, and rejected in strict requests.
+ */
+export function applyOnly<S extends z.ZodObject>(shape: S, applied: readonly string[]): S {
+	const marked = shape.clone();
+	ignored.set(
+		marked,
+		Object.keys(shape.shape).filter((name) => !applied.includes(name)),
+	);
+	return marked;
+}
+
+/** Returns the names of the fields of a body that are validated, but not applied. */
+export const notApplied = (shape: z.core.$ZodType): readonly string[] => ignored.get(shape) ?? [];
 
 const documentation = new WeakMap<z.core.$ZodType, () => z.ZodType>();
 
@@ -99,6 +129,10 @@ export function describeRoute<T extends object>(middleware: T, operation: Operat
 
 /** Returns the metadata that `describeRoute` attached to a middleware, or an empty object. */
 export const descriptionOf = (handler: Handler): Operation => operations.get(handler) ?? {};
+
+/** Returns what the middleware of a route says about it. */
+export const operationOf = (handlers: readonly { handler: Handler }[]): Operation =>
+	Object.assign({}, ...handlers.map(({ handler }) => descriptionOf(handler)));
 
 /** Documents a route. `R`: the response's type, `I`: the input of typed clients. */
 const document = <R extends HandlerResponse<unknown> = Response, I extends Input = BlankInput>(

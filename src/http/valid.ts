@@ -1,13 +1,17 @@
 import { type Hook, zValidator } from "@hono/zod-validator";
 import type { Context, MiddlewareHandler } from "hono";
-import type * as z from "zod";
+import { createMiddleware } from "hono/factory";
+import * as z from "zod";
 import type { App } from "../env.ts";
+import { lazy } from "../lib/lazy.ts";
 import { type BodyOptions, lineOf, readValue } from "./body.ts";
 import type { ErrorCode } from "./codes.ts";
 import { ApiError, invalid } from "./errors.ts";
 import { issue, notAChoice, WRONG_FORMAT } from "./fields.ts";
-import { isOfModel, isPreview } from "./preview.ts";
-import { describeRoute } from "./router.ts";
+import { isRead } from "./methods.ts";
+import { isPreview } from "./preview.ts";
+import { describeRoute, type First, type Operation } from "./router.ts";
+import { type Unused, unknownError, unusedFields, unusedParameters } from "./unused.ts";
 
 const INTEGER = "A valid integer is required.";
 const DICTIONARY = "Expected a dictionary of items.";
@@ -93,9 +97,6 @@ export function toApiError(
 		: invalid(attr, ...explain(issue, input));
 }
 
-/** Runs before a 400, to throw the errors that take precedence, such as 403 and 404. */
-type First = (c: Context<App>) => Promise<unknown>;
-
 /** Returns a zod check that converts an `ApiError` of `check` to an issue. */
 export const checkedBy =
 	<T>(check: (value: T) => unknown): z.core.CheckFn<T> =>
@@ -135,11 +136,7 @@ function validator<T extends Target, S extends z.ZodType>(
 		const [issue] = result.success ? [] : result.error.issues;
 		if (!issue) return;
 		await first(c);
-		const error = toApiError(issue);
-		const line = await lineOf(c, options, issue.path[0] ?? "");
-		if (line === undefined) throw error;
-		const { attr, detail, code, choices } = error.body;
-		throw invalid(attr, `Line ${line}: ${detail}`, code, choices);
+		throw inLine(toApiError(issue), await lineOf(c, options, issue.path[0] ?? ""));
 	};
 	return zValidator<z.ZodType, T, App, string, typeof hook, unknown, unknown, Input<T, S>>(
 		target,
@@ -152,18 +149,23 @@ function validator<T extends Target, S extends z.ZodType>(
 	);
 }
 
-/** Returns the names of the fields of a body that its shape has dropped from `parsed`. */
-function unknownFields(given: unknown, parsed: unknown, path: string[] = []): string[] {
-	if (given === parsed) return [];
-	if (Array.isArray(parsed))
-		return [given].flat().flatMap((item, i) => unknownFields(item, parsed[i], [...path, `${i}`]));
-	if (!(given instanceof Object && parsed instanceof Object)) return [];
-	const known = new Map<string, unknown>(Object.entries(parsed));
-	return Object.entries(given).flatMap(([name, value]) =>
-		known.has(name)
-			? unknownFields(value, known.get(name), [...path, name])
-			: [[...path, name].join("__")],
-	);
+/** Throws the 400 for what a strict request has and its operation doesn't use, after `first`. */
+async function rejectUnused(
+	c: Context<App>,
+	{ found, kind, first }: { found: Unused[]; kind: string; first: First },
+	options: BodyOptions = {},
+) {
+	const error = unknownError(found, kind, c.get("strict") ?? {});
+	if (!error) return;
+	await first(c);
+	throw inLine(error, await lineOf(c, options, found[0]?.path[0] ?? ""));
+}
+
+/** Returns an error of a body in JSON Lines with the number of its line. */
+function inLine(error: ApiError, line: number | undefined) {
+	if (line === undefined) return error;
+	const { attr, detail, code, choices } = error.body;
+	return invalid(attr, `Line ${line}: ${detail}`, code, choices);
 }
 
 /** Validates the body of a request; the handler reads it with `c.req.valid("json")`. */
@@ -181,16 +183,39 @@ export function body<S extends z.ZodType>(
 		// doesn't know JSON Lines.
 		Object.assign(c.req, { json: async () => value });
 		const choose = () => value;
+		// Before the validation, because a misspelled field is also a missing one.
+		const found = c.get("strict") ? [...unusedFields(shape, value)] : [];
+		await rejectUnused(c, { found, kind: "field", first }, options);
 		return validator("json", shape, first, { choose, ...options })(c, async () => {
-			const unknown = isOfModel(c) ? unknownFields(value, c.req.valid("json")) : [];
-			if (unknown.length > 0 || isPreview(c)) await first(c);
-			if (unknown.length > 0) throw invalid(null, `Unknown fields: ${unknown.join(", ")}.`);
+			if (isPreview(c)) await first(c);
 			await next();
 		});
 	};
-	return describeRoute(parsed, { body: shape, lines: options.lines ?? false });
+	return describeRoute(parsed, { body: shape, lines: options.lines ?? false, first });
 }
 
 /** Validates the query of a request; the handler reads it with `c.req.valid("query")`. */
 export const query = <S extends z.ZodObject>(shape: S, first: First): Validated<"query", S> =>
-	describeRoute(validator("query", shape, first), { query: shape });
+	describeRoute(validator("query", shape, first), { query: shape, first });
+
+const NO_FIELDS = lazy(() => z.object({}));
+
+/**
+ * Checks what `body` and `query` don't see of a strict request: its parameters, and a body where the
+ * operation takes none.
+ * @param guard what to call before a 400, if the operation has neither a body nor a query
+ */
+export const checkRest = (operation: Operation, guard: First) =>
+	createMiddleware<App>(async (c, next) => {
+		if (c.get("strict")) {
+			const { first = guard, body, form } = operation;
+			const parameters = [...unusedParameters(operation, Object.keys(c.req.queries()))];
+			await rejectUnused(c, { found: parameters, kind: "parameter", first });
+			const takesNone = body === undefined && form === undefined && !isRead(c.req.method);
+			// What isn't JSON has no fields.
+			const value = takesNone ? await readValue(c, {}).catch(() => ({})) : {};
+			const fields = [...unusedFields(NO_FIELDS(), value)];
+			await rejectUnused(c, { found: fields, kind: "field", first });
+		}
+		await next();
+	});

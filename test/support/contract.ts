@@ -7,6 +7,7 @@ export type Schema = {
 	type?: string | string[];
 	enum?: unknown[];
 	const?: unknown;
+	readOnly?: boolean;
 	properties?: Record<string, Schema>;
 	required?: string[];
 	additionalProperties?: boolean | Schema;

@@ -35,15 +35,14 @@ const hasAll = (value: unknown, part: unknown): boolean =>
 const namesIn = (path: string) => Array.from(path.matchAll(/\{(\w+)\}/g), ([, name = ""]) => name);
 
 /**
- * Returns the query string with all parameters that aren't in the path. A list becomes repeated
- * parameters.
+ * Returns the query string. A list becomes repeated parameters. Other fields of an object that is
+ * given as the parameters aren't sent.
  */
-function queryOf(path: string, parameters: Parameters) {
+function queryOf({ query: names = [] }: Operation, parameters: Parameters) {
 	const query = new URLSearchParams();
-	const inPath = namesIn(path);
-	for (const [name, value] of Object.entries(parameters))
-		if (!inPath.includes(name))
-			for (const one of [value].flat()) if (one !== undefined) query.append(name, `${one}`);
+	for (const name of names)
+		for (const one of [parameters[name]].flat())
+			if (one !== undefined) query.append(name, `${one}`);
 	return query.size > 0 ? `?${query}` : "";
 }
 
@@ -83,10 +82,10 @@ class Calls {
 	 * options. The only parameter in a path can be given without an object.
 	 */
 	#call(operation: Call, args: unknown[]) {
-		const { path, hasBody, isList, hasQuery } = operation;
+		const { path, hasBody, isList, query } = operation;
 		const rest = [...args];
 		const [name, ...others] = namesIn(path);
-		const takesParameters = isList || hasQuery || name !== undefined;
+		const takesParameters = query || name !== undefined;
 		const first = takesParameters ? rest.shift() : undefined;
 		const only = name !== undefined && others.length === 0 ? { [name]: first } : {};
 		const parameters = isObject(first) ? first : only;
@@ -100,7 +99,7 @@ class Calls {
 	#list(operation: Call, parameters: Parameters, options: RequestOptions) {
 		const { call, verb, path: route } = operation;
 		return pagesOf(async (next?: string) => {
-			const path = pathOf(operation, parameters) + (next ?? queryOf(route, parameters));
+			const path = pathOf(operation, parameters) + (next ?? queryOf(operation, parameters));
 			const request = { call, verb, route, path, isRepeatable: true };
 			const { value } = await this.#transport.send(request, options);
 			if (!isPage(value)) throw unexpected(call);
@@ -110,8 +109,7 @@ class Calls {
 
 	async #one(operation: Call, parameters: Parameters, body: unknown, options: RequestOptions) {
 		const { call, verb, path: route, ignoresIdempotencyKey } = operation;
-		const path =
-			pathOf(operation, parameters) + (operation.hasQuery ? queryOf(route, parameters) : "");
+		const path = pathOf(operation, parameters) + queryOf(operation, parameters);
 		const known = verb === "PATCH" ? parameters[ETAG] : null;
 		const ifMatch = options.ifMatch === undefined ? known : options.ifMatch;
 		const request = { call, verb, route, path, body, isRepeatable: !ignoresIdempotencyKey };

@@ -7,8 +7,8 @@ export type Operation = {
 	hasBody?: true;
 	/** Whether the response is a page of a list. */
 	isList?: true;
-	/** Whether it has parameters besides those in the path. */
-	hasQuery?: true;
+	/** The names of its query parameters, if it has some. */
+	query?: string[];
 	/** Whether the service ignores `Idempotency-Key`, so that the call isn't repeated. */
 	ignoresIdempotencyKey?: true;
 };

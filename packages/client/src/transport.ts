@@ -179,6 +179,8 @@ export class Transport {
 		const { key, version = VERSION } = this.#options;
 		const headers = new Headers({ ...this.#options.headers, ...options.headers });
 		headers.set("tenantry-version", version);
+		// Of several preferences for the handling, the first counts: the caller's.
+		headers.append("prefer", "handling=strict");
 		if (key) headers.set("authorization", `Bearer ${key}`);
 		if (body !== undefined) headers.set("content-type", "application/json");
 		if (options.ifMatch) headers.set("if-match", options.ifMatch);

@@ -25,6 +25,7 @@ import {
 	retry,
 	runFilters,
 	test,
+	testChanges,
 	UnpausedExport,
 	unpause,
 	update,
@@ -131,7 +132,7 @@ const routes = ({ Id, section, listed, added }: Mounted) =>
 				id: `pause${Id}`,
 				summary: "Pause an export",
 				description:
-					"Scheduled runs no longer start; runs that have started continue. Pausing a paused export changes nothing. Other fields in the body are validated, but not applied.",
+					"Scheduled runs no longer start; runs that have started continue. Pausing a paused export changes nothing.",
 			}),
 			body(update, batchExports.find),
 			async (c) => c.json(await pauses.pause(c.var.tenant, c.req.param("id"))),
@@ -156,7 +157,7 @@ const routes = ({ Id, section, listed, added }: Mounted) =>
 				description:
 					"Tests the stored destination, with the changes in the body, which are not saved. The response is a 200 in either case, with the result of each step.",
 			}),
-			body(update, batchExports.find),
+			body(testChanges, batchExports.find),
 			async (c) =>
 				c.json(await testDestination(c.var.tenant, c.req.param("id"), c.req.valid("json"))),
 		)

@@ -19,7 +19,7 @@ import {
 	rawText,
 	timestamp,
 } from "../../http/fields.ts";
-import { documentAs } from "../../http/router.ts";
+import { applyOnly, documentAs } from "../../http/router.ts";
 import { checkedBy } from "../../http/valid.ts";
 import { changedDestination, destinationOfNew } from "../destinations/document.ts";
 import { DESTINATIONS, TYPES } from "../destinations/index.ts";
@@ -230,13 +230,20 @@ export const update = fields
 
 export const test = create.pick({ destination: true, model: true, xql_query: true });
 
-export const unpause = update.extend({
+/** The settings that a test of a stored destination can change. */
+export const testChanges = applyOnly(update, Object.keys(test.shape));
+
+export const pause = applyOnly(update, []);
+
+const unpauseFields = {
 	backfill: boolean()
 		.optional()
 		.describe(
 			"Whether to also export what arrived during the pause, whenever it happened; false by default.",
 		),
-});
+};
+
+export const unpause = applyOnly(update.extend(unpauseFields), Object.keys(unpauseFields));
 
 const NAIVE_TIME = /^\d{4}-\d\d-\d\d([T ][\d:.]*)?$/i;
 
@@ -250,7 +257,7 @@ const instant = () =>
 		)
 		.pipe(moment());
 
-export const backfill = update.extend({
+const backfillFields = {
 	start_at: instant()
 		.nullish()
 		.describe(
@@ -266,7 +273,9 @@ export const backfill = update.extend({
 			"what arrived in the range, whenever it happened, like scheduled runs. Windows that have such a run already are left out.",
 		event: "what happened in the range; persons: who was created.",
 	}),
-});
+};
+
+export const backfill = applyOnly(update.extend(backfillFields), Object.keys(backfillFields));
 
 export const BackfilledExport = BatchExport.extend({
 	backfill_id: z.guid().describe("The id of the backfill that was started."),

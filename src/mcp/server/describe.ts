@@ -24,13 +24,23 @@ function inline(document: unknown, value: unknown, inside: string[] = []): unkno
 	);
 }
 
+/** Returns a body's schema without the fields that the operation ignores. */
+const applied = ({ properties, ...schema }: Json): Json => ({
+	...schema,
+	...(isObject(properties) && {
+		properties: Object.fromEntries(
+			Object.entries(properties).filter(([, field]) => at(field, "readOnly") !== true),
+		),
+	}),
+});
+
 /** Describes what a model needs to call an operation, from the OpenAPI document. */
 export async function describe(caller: Caller, operation: Operation) {
 	const { operationId, summary, method, path, scope } = operation;
 	const document = await caller.asset("/openapi.json");
 	const documented = at(document, "paths", path, method.toLowerCase());
 	const parameters = at(documented, "parameters");
-	const json = at(documented, "requestBody", "content", "application/json");
+	const json = operation.body && at(documented, "requestBody", "content", "application/json");
 	const body = json && inline(document, at(json, "schema"));
 	return {
 		operationId,
@@ -43,6 +53,6 @@ export async function describe(caller: Caller, operation: Operation) {
 		parameters: (Array.isArray(parameters) ? parameters : []).filter((parameter) =>
 			["path", "query"].includes(String(at(parameter, "in"))),
 		),
-		...(isObject(body) && { body, example: at(json, "example") }),
+		...(isObject(body) && { body: applied(body), example: at(json, "example") }),
 	};
 }

@@ -2,7 +2,7 @@ import { RpcTarget } from "cloudflare:workers";
 import type { Context } from "hono";
 import type { App } from "../../env.ts";
 import { type ApiError, badCredentials, insufficientScope } from "../../http/errors.ts";
-import { markModel } from "../../http/preview.ts";
+import { markPreview } from "../../http/preview.ts";
 import { CURRENT_VERSION } from "../../http/versions.ts";
 import { asPartOfMcp } from "../../keys/audience.ts";
 import { logRequestError } from "../../lib/log.ts";
@@ -62,6 +62,8 @@ export class Gateway extends RpcTarget {
 			"x-request-id": this.#c.var.requestId,
 			// The version that describe_operation describes.
 			"tenantry-version": CURRENT_VERSION,
+			// Models misspell fields.
+			prefer: "handling=strict",
 			...(body !== null && { "content-type": "application/json" }),
 		});
 		const passedOn = PASSED_ON.map((name) => [name, this.#c.req.header(name)] as const);
@@ -72,7 +74,7 @@ export class Gateway extends RpcTarget {
 		const request = asPartOfMcp(
 			new Request(url, { method, headers: sent, body, ...(cf && { cf }) }),
 		);
-		markModel(request, isPreview);
+		if (isPreview) markPreview(request);
 		const response = await this.#api(request, this.#c);
 		this.#note(response);
 		return response;

@@ -55,6 +55,6 @@ export const SYNONYMS: [said: string, meant: string][] = [
 	["stop off", "pause disable enabled"],
 	["resume restart enable", "unpause"],
 	["check try", "test"],
-	["send", "ingest create"],
+	["send copy", "ingest create"],
 	["data table copy", "export"],
 ];

@@ -2,7 +2,15 @@ import { body, query } from "../../access/input.ts";
 import { atLeast } from "../../access/middleware.ts";
 import { ADMIN, OWNER } from "../../db/schema/levels.ts";
 import { page } from "../../http/page.ts";
-import { created, noContent, ok, paginated, router, type Text } from "../../http/router.ts";
+import {
+	applyOnly,
+	created,
+	noContent,
+	ok,
+	paginated,
+	router,
+	type Text,
+} from "../../http/router.ts";
 import { Project } from "../../people/users/project.ts";
 import * as projects from "./queries.ts";
 import { create, filters, projectId, update } from "./shape.ts";
@@ -10,13 +18,14 @@ import { create, filters, projectId, update } from "./shape.ts";
 type Texts = {
 	list: Text;
 	create: Text;
+	body: typeof create;
 	/** A word for the names of the other operations, and one for their summaries. */
 	word: string;
 	of: string;
 };
 
 /** docs/organizations.md#projects */
-const routes = ({ list, create: creation, word, of }: Texts) =>
+const routes = ({ list, create: creation, body: project, word, of }: Texts) =>
 	router({
 		name: "Projects",
 		description:
@@ -26,7 +35,7 @@ const routes = ({ list, create: creation, word, of }: Texts) =>
 		.get("/", paginated(Project, list), query(filters), async (c) =>
 			c.json(await projects.list(c.var.tenant, page(c), c.req.valid("query"))),
 		)
-		.post("/", created(Project, creation), body(create), async (c) =>
+		.post("/", created(Project, creation), body(project), async (c) =>
 			c.json(await projects.insert(c.var.tenant, c.req.valid("json")), 201),
 		)
 		.get(
@@ -84,6 +93,7 @@ export const ofCaller = () =>
 					"A required field is missing. `organization` is required if you have no current one.",
 			},
 		},
+		body: create,
 		word: "",
 		of: "",
 	});
@@ -98,8 +108,9 @@ export const ofOrganization = () =>
 		create: {
 			id: "createOrganizationProject",
 			summary: "Create a project in an organization",
-			description: "Requires level 8. Ignores `organization` in the body.",
+			description: "Requires level 8.",
 		},
+		body: applyOnly(create, Object.keys(update.shape)),
 		word: "Organization",
 		of: " of an organization",
 	});

@@ -51,7 +51,7 @@ export const create = z.object({
 	organization: uuid()
 		.optional()
 		.describe(
-			"The id of the organization that the project belongs to. By default your current one; ignored if the path has one.",
+			"The id of the organization that the project belongs to. By default your current one.",
 		),
 	timezone: shape.timezone.describe(`${TIMEZONE_TEXT} \`UTC\` by default.`),
 	access_control: shape.access_control.describe(`${ACCESS_CONTROL_TEXT} False by default.`),

@@ -138,7 +138,7 @@ Without a \`url\`, the plugin has no source until you write it. Without \`capabi
 			ok(Plugin, {
 				id: `upgrade${id}`,
 				summary: `Upgrade ${one}`,
-				description: `Installs the plugin from its URL again: the newest version, unless the URL names one. With \`url\` in the body, installs that version of the same package or repository, and changes the plugin's URL to it. Replaces the installed version, and keeps configs. Returns the plugin. Other fields in the body are validated and not applied. A plugin of type \`source\` or \`local\`, or without a URL, doesn't change.
+				description: `Installs the plugin from its URL again: the newest version, unless the URL names one. With \`url\` in the body, installs that version of the same package or repository, and changes the plugin's URL to it. Replaces the installed version, and keeps configs. Returns the plugin. A plugin of type \`source\` or \`local\`, or without a URL, doesn't change.
 
 400 for the same reasons as when installing, and if \`url\` is of another package or repository, or of a plugin that is already installed. 403 for another organization's plugin. Upgrading ${SECRETS}.`,
 			}),

@@ -15,7 +15,7 @@ import {
 	text,
 } from "../../http/fields.ts";
 import { json } from "../../http/json_value.ts";
-import { documentAs } from "../../http/router.ts";
+import { applyOnly, documentAs } from "../../http/router.ts";
 import { FAMILIES } from "./families.ts";
 
 const PLUGIN_TYPE_TEXTS = {
@@ -235,13 +235,15 @@ export const create = update.extend({
 });
 
 /** `url`: the version to change to (docs/plugins.md#installing-from-a-url). */
-export const upgrade = update.extend({
+const upgradeFields = {
 	url: text(800)
 		.optional()
 		.describe(
 			"The URL of the version to install, of the same package or repository, at most 800 characters. Without a version, branch, tag or commit, the plugin follows the newest version from then on. Without a token, the stored one is kept. Defaults to the plugin's URL.",
 		),
-});
+};
+
+export const upgrade = applyOnly(update.extend(upgradeFields), Object.keys(upgradeFields));
 
 /** A plugin and the families it belongs to (docs/plugins.md#families). */
 export const ListedPlugin = Plugin.extend({
