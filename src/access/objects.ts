@@ -2,7 +2,7 @@ import { type SQL, sql } from "drizzle-orm";
 import type { SQLiteTable } from "drizzle-orm/sqlite-core";
 import { assertExists, assertThat } from "../db/client.ts";
 import type { ScopeWith } from "../db/event_types.ts";
-import type { Details } from "../db/record.ts";
+import type { LifeDetails } from "../db/record.ts";
 import type { Tenant } from "./tenant.ts";
 
 /**
@@ -11,7 +11,7 @@ import type { Tenant } from "./tenant.ts";
  */
 export const removeRow = (
 	tenant: Tenant,
-	entry: Details & { scope: ScopeWith<"deleted"> },
+	entry: LifeDetails & { scope: ScopeWith<"deleted"> },
 	table: SQLiteTable,
 	where: SQL | undefined,
 ) =>

@@ -66,6 +66,21 @@ export type ScopeWith<A extends string> = {
 /** A scope and one of its activities. */
 export type Kind = { [S in Scope]: { scope: S; activity: ActivityOf<S> } }[Scope];
 
+/** Activities that begin or end an object. Their entries have its first or last values. */
+export const LIFE = { created: "created", deleted: "deleted", revoked: "deleted" } as const;
+
+type Life = keyof typeof LIFE;
+
+/** A scope, and one of its activities that begins or ends an object. */
+export type LifeKind = {
+	[S in Scope]: { scope: S; activity: Extract<ActivityOf<S>, Life> };
+}[Scope];
+
+/** A scope, and one of its other activities. */
+export type OtherKind = {
+	[S in Scope]: { scope: S; activity: Exclude<ActivityOf<S>, Life> };
+}[Scope];
+
 /** `pluginConfig` → `plugin_config` */
 type SnakeCase<T extends string> = T extends `${infer C}${infer Rest}`
 	? `${C extends Lowercase<C> ? C : `_${Lowercase<C>}`}${SnakeCase<Rest>}`

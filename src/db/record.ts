@@ -1,5 +1,6 @@
 import { getTableColumns, is, SQL, sql } from "drizzle-orm";
 import { CachedStatement, cacheByForm, placeholder } from "./cached_statements.ts";
+import { valuesAs } from "./changes.ts";
 import {
 	type Connected,
 	type Database,
@@ -9,12 +10,20 @@ import {
 	toJson,
 	withDefaults,
 } from "./client.ts";
-import type { Kind, SystemKind } from "./event_types.ts";
+import { type Kind, LIFE, type LifeKind, type OtherKind, type SystemKind } from "./event_types.ts";
 import { activityLog, type Change } from "./schema/activity_log.ts";
 import { type Origin, pack } from "./schema/origin.ts";
 
 /** An entry without its user and time (docs/organizations.md#activity-log). */
-export type Entry = Kind & Details;
+export type Entry = (LifeKind & LifeDetails) | (OtherKind & Details & Partial<Valued>);
+
+type Valued = {
+	/** The first values of what was created or the last ones of what was deleted: its changes. */
+	values: object;
+};
+
+/** The content of an entry about what was created or deleted. */
+export type LifeDetails = Omit<Details, "changes"> & Valued & { changes?: undefined };
 
 /** The content of an entry, besides its scope and activity. */
 export type Details = {
@@ -92,14 +101,24 @@ const originOfEach = {
 	origin: keptOrigin(sql`(value ->> 'origin')`, sql`(value ->> 'organization_id')`),
 };
 
+const isLife = (activity: string): activity is keyof typeof LIFE => activity in LIFE;
+
+/** Returns the changes of an entry. */
+const changesOf = ({ activity, values, changes }: Entry) =>
+	values && isLife(activity) ? valuesAs(LIFE[activity], values) : changes;
+
 /** Converts an entry to a row. */
-const toRow = ({ organization, project, item_id, ...entry }: SignedEntry) => ({
-	...entry,
-	// D1 binds numbers as REAL, which SQLite would convert to text such as `7.0`.
-	item_id: is(item_id, SQL) ? sql`cast(${item_id} as text)` : String(item_id),
-	organization_id: organization,
-	project_id: project,
-});
+const toRow = (signed: SignedEntry) => {
+	const { organization, project, item_id, values: _, ...entry } = signed;
+	return {
+		...entry,
+		changes: changesOf(signed),
+		// D1 binds numbers as REAL, which SQLite would convert to text such as `7.0`.
+		item_id: is(item_id, SQL) ? sql`cast(${item_id} as text)` : String(item_id),
+		organization_id: organization,
+		project_id: project,
+	};
+};
 
 const record = (db: Database, entry: SignedEntry) =>
 	db.insert(activityLog).values({

@@ -81,8 +81,24 @@ export async function bootstrap(
 				...(made?.entries ?? []).map(byOperator),
 				...(existing
 					? []
-					: [byOperator({ ...created, scope: "User", item_id: uuid, name: email })]),
-				...(key ? [entryOf("created", key.row, organization)] : []),
+					: [
+							byOperator({
+								...created,
+								scope: "User",
+								item_id: uuid,
+								name: email,
+								values: { email },
+							}),
+						]),
+				...(key
+					? [
+							entryOf(
+								"created",
+								{ id: key.row.id, label: key.row.label, scopes: ["*"] },
+								organization,
+							),
+						]
+					: []),
 			],
 		});
 	} catch (error) {

@@ -29,9 +29,20 @@ const homeOf = (user_id: Column) => eq(organizations.id, currentOrganization(use
 /** Returns the entry of a key that the operator creates or revokes. */
 export const entryOf = (
 	activity: "created" | "deleted",
-	{ id, label }: { id: string; label: string },
+	{
+		id,
+		...values
+	}: { id: string; label: string; scopes: string[]; expires_at?: string | null | undefined },
 	organization: SignedEntry["organization"],
-) => byOperator({ activity, scope: "PersonalApiKey", item_id: id, name: label, organization });
+) =>
+	byOperator({
+		activity,
+		scope: "PersonalApiKey",
+		item_id: id,
+		name: values.label,
+		values,
+		organization,
+	});
 
 export async function create(env: Env, options: z.infer<typeof keyCreate>) {
 	const { email, label, scopes, expires_at } = options;
@@ -49,7 +60,10 @@ export async function create(env: Env, options: z.infer<typeof keyCreate>) {
 	const { id, is_active, organization } = required(user, "user with this email address");
 	if (!is_active) throw new OperatorError(DEACTIVATED);
 	const { value, row, insert } = await mint(db, { user_id: id, label, scopes, expires_at });
-	await commit(env, db, { changes: [insert], entries: [entryOf("created", row, organization)] });
+	await commit(env, db, {
+		changes: [insert],
+		entries: [entryOf("created", { id: row.id, label, scopes, expires_at }, organization)],
+	});
 	if (canWrite(row)) await mailChange(env, id, keyChanged("created", row), null);
 	return { id: row.id, label, scopes, expires_at, key: value };
 }
@@ -61,12 +75,16 @@ export const revoke = (env: Env, { id }: z.infer<typeof keyRevoke>) =>
 async function tryRevoke(env: Env, id: string) {
 	const db = drizzle(env.DB);
 	const [row] = await db
-		.select({ label: personalApiKeys.label, organization: organizations.id })
+		.select({
+			label: personalApiKeys.label,
+			scopes: personalApiKeys.scopes,
+			organization: organizations.id,
+		})
 		.from(personalApiKeys)
 		.leftJoin(organizations, homeOf(personalApiKeys.user_id))
 		.where(eq(personalApiKeys.id, id));
-	const { label, organization } = required(row, "key with this id");
+	const { organization, ...key } = required(row, "key with this id");
 	const byId = eq(personalApiKeys.id, id);
-	await commit(env, db, endKey(db, byId, [entryOf("deleted", { id, label }, organization)]));
-	return { revoked: id, label };
+	await commit(env, db, endKey(db, byId, [entryOf("deleted", { id, ...key }, organization)]));
+	return { revoked: id, label: key.label };
 }

@@ -5,7 +5,7 @@ import { commit, retry } from "../access/unit_of_work.ts";
 import { currentOrganization } from "../access/visible.ts";
 import { changes } from "../db/changes.ts";
 import { assertExists, type Database } from "../db/client.ts";
-import type { Kind } from "../db/event_types.ts";
+import type { OtherKind } from "../db/event_types.ts";
 import type { Details } from "../db/record.ts";
 import { domains, organizations } from "../db/schema/organizations.ts";
 import { isPerson, members, users } from "../db/schema/people.ts";
@@ -47,7 +47,7 @@ async function withOrganizations(db: Database, email: string) {
 			.where(byEmail),
 	]);
 	const user = required(found, "user with this email address");
-	const entries = (kind: Kind & Pick<Details, "changes">) =>
+	const entries = (kind: OtherKind & Pick<Details, "changes">) =>
 		memberships.map(({ organization_id: organization }) =>
 			byOperator({ ...kind, organization, item_id: user.uuid, name: email }),
 		);

@@ -1,7 +1,6 @@
 import type { SQL } from "drizzle-orm";
 import * as z from "zod";
-import type { Kind } from "../db/event_types.ts";
-import type { Details } from "../db/record.ts";
+import type { Entry } from "../db/record.ts";
 import { email, name, normalizeAddress, set, text, uuid } from "../http/fields.ts";
 import { METHODS } from "../people/connections.ts";
 import { create as newKey } from "../people/personal_api_keys/shape.ts";
@@ -41,11 +40,10 @@ export const list = z.object({
 export type Outcome = { result: Record<string, unknown> } | { error: string };
 
 /** An entry without a user, in the log of an organization; null: in no log. */
-type OperatorEntry = Kind &
-	Omit<Details, "organization" | "project"> & { organization: number | SQL | null };
+type OperatorEntry = Entry & { organization: number | SQL | null };
 
 /** Returns an entry by the operator. */
-export const byOperator = (entry: OperatorEntry) => ({
+export const byOperator = <E extends OperatorEntry>(entry: E) => ({
 	...entry,
 	trigger: { job: "operator", ...entry.trigger },
 	user_id: null,

@@ -31,7 +31,7 @@ export function join(db: Database, { organization, user_id, level, name, via }: 
 	const row = { id, organization_id: organization, user_id, level, is_active };
 	const entry = { scope: "Member", activity: "created", item_id: id, name } as const;
 	const changes = [db.insert(members).values(row)] as const;
-	return { changes, entries: [{ ...entry, trigger: { via } }] };
+	return { changes, entries: [{ ...entry, values: { level }, trigger: { via } }] };
 }
 
 /** Sets the level of members. The caller writes the entry, with what else has changed. */
@@ -44,11 +44,11 @@ export const setLevel = (db: Database, where: SQL | undefined, level: number) =>
  */
 export function leave(
 	db: Database,
-	{ id, name }: { id: string; name: string },
+	{ id, name, level }: { id: string; name: string; level: number },
 	where: SQL | undefined,
 ) {
 	const entry = { scope: "Member", activity: "deleted", item_id: id, name } as const;
-	return { changes: [db.delete(members).where(where)], entries: [entry] };
+	return { changes: [db.delete(members).where(where)], entries: [{ ...entry, values: { level } }] };
 }
 
 /** A new membership of a project. */

@@ -54,6 +54,12 @@ export const activityOf = ({ id, name }: Pick<Row, "id" | "name">) => ({
 	name,
 });
 
+/** The fields of an entry about a stream's beginning or end. All members may read it. */
+const lifeOf = (row: Pick<Row, "id" | "name" | "enabled" | "destination">) => ({
+	...activityOf(row),
+	values: { name: row.name, enabled: row.enabled, destination: row.destination.type },
+});
+
 /** Lists streams, newest first. */
 export const list = async (tenant: Tenant, page: Page) =>
 	mapResults(
@@ -95,7 +101,7 @@ export async function insert(
 	const answer = await tenant.write({
 		checks: [assertRoom(tenant, auditStreams, ofTenant(tenant))],
 		changes: [db.insert(auditStreams).values(row)],
-		entries: [{ ...activityOf(row), activity: "created", trigger: { from } }],
+		entries: [{ ...lifeOf(row), activity: "created", trigger: { from } }],
 		answer: select(tenant).where(byId(tenant, id)),
 	});
 	return toAuditStream(answer);
@@ -149,5 +155,5 @@ const restarting = (enabled: boolean) => ({
 
 export async function remove(tenant: Tenant, id: string) {
 	const row = await read(tenant, id);
-	await removeRow(tenant, activityOf(row), auditStreams, byId(tenant, id));
+	await removeRow(tenant, lifeOf(row), auditStreams, byId(tenant, id));
 }

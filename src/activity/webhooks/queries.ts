@@ -5,7 +5,7 @@ import { assertRoom, removeRow } from "../../access/objects.ts";
 import { readPage } from "../../access/pages.ts";
 import type { Tenant } from "../../access/tenant.ts";
 import { retry } from "../../access/unit_of_work.ts";
-import { changes } from "../../db/changes.ts";
+import { changes, settable } from "../../db/changes.ts";
 import { assertExists } from "../../db/client.ts";
 import { nextPositions, positionFrom } from "../../db/entries.ts";
 import { type ActivityOf, kindsOf } from "../../db/event_types.ts";
@@ -17,7 +17,7 @@ import { mapResults, type Page } from "../../http/page.ts";
 import { iso, now } from "../../lib/time.ts";
 import { newSecret, ROLL_MS, sealRoutingKey, sealSecret } from "./secret.ts";
 import {
-	type create,
+	create,
 	nameOf,
 	PAGERDUTY_URL,
 	type replay as Replay,
@@ -101,6 +101,9 @@ export const entryOf = <A extends ActivityOf<"Webhook">>(
 	name: nameOf(row),
 });
 
+/** What the log says of a webhook. Its URL may contain secrets. */
+const valuesOf = (row: object) => settable(create, { ...row, url: null });
+
 /** @throws 400 if the URL's host isn't public */
 async function checkHost(tenant: Tenant, url: string) {
 	const { checkPublicHost } = await import("../../outbound/reach.ts");
@@ -132,7 +135,7 @@ export async function insert(tenant: Tenant, body: z.infer<typeof create>) {
 				position: LAST_POSITION,
 			}),
 		],
-		entries: [entryOf("created", { id, url })],
+		entries: [{ ...entryOf("created", { id, url }), values: valuesOf(body) }],
 		// The receiver can't verify the event of the webhook's creation before it has this response.
 		afterEntries: [
 			tenant.db
@@ -202,7 +205,7 @@ async function tryUpdate(tenant: Tenant, id: string, body: z.infer<typeof Update
 export async function remove(tenant: Tenant, id: string) {
 	const row = await read(tenant, id);
 	const { activity: _, ...entry } = entryOf("deleted", row);
-	await removeRow(tenant, entry, webhooks, byId(tenant, row.id));
+	await removeRow(tenant, { ...entry, values: valuesOf(row) }, webhooks, byId(tenant, row.id));
 }
 
 /** Rolls the secret. Throws 400 if another request did so first. */

@@ -6,19 +6,19 @@ import { readPage } from "../../access/pages.ts";
 import type { Tenant } from "../../access/tenant.ts";
 import { retry } from "../../access/unit_of_work.ts";
 import { visibleProject } from "../../access/visible.ts";
-import { changes } from "../../db/changes.ts";
+import { changes, settable } from "../../db/changes.ts";
 import { assertExists } from "../../db/client.ts";
 import { largeRows, sizeOf } from "../../db/large.ts";
 import { countWhere } from "../../db/list.ts";
-import { batchExports } from "../../db/schema/batch_exports.ts";
+import { batchExports, type Destination } from "../../db/schema/batch_exports.ts";
 import { projects } from "../../db/schema/organizations.ts";
 import { invalid } from "../../http/errors.ts";
 import type { Page } from "../../http/page.ts";
 import { now } from "../../lib/time.ts";
-import { exportCipher, merged, sealed } from "../destinations/secrets.ts";
+import { exportCipher, merged, sealed, shown } from "../destinations/secrets.ts";
 import { reschedule, resume, schedule } from "../engine/windows.ts";
 import { checkModel, checkQuery, checkRange, parsedQuery } from "./rules.ts";
-import { type create, toBatchExport, type update as Update } from "./shape.ts";
+import { create, toBatchExport, type update as Update } from "./shape.ts";
 import { warnOfSharedKeys } from "./shared_keys.ts";
 import {
 	activityOf,
@@ -91,12 +91,22 @@ export async function insert(tenant: Tenant, body: z.infer<typeof create>) {
 				destination: await sealed(exportCipher(env, { id }), type, config),
 			}),
 		],
-		entries: [{ ...activityOf({ id, name: body.name, team_id: project.id }), activity: "created" }],
+		entries: [
+			{
+				...activityOf({ id, name: body.name, team_id: project.id }),
+				activity: "created",
+				values: valuesOf({ ...body, destination: { type, config } }),
+			},
+		],
 		answer: selectOne(tenant, id),
 	});
 	warnOfSharedKeys(tenant, row);
 	return toBatchExport(row);
 }
+
+/** What the log says of an export: also where it goes, but not the secrets. */
+const valuesOf = (row: { destination: Destination }) =>
+	settable(create, { ...row, destination: shown(row.destination) });
 
 /** Updates an export. If another request changes it in the meantime, retries. */
 export const update = (tenant: Tenant, id: string, body: z.infer<typeof Update>) =>
@@ -172,6 +182,6 @@ export async function remove(tenant: Tenant, id: string) {
 		changes: [
 			tenant.db.update(batchExports).set({ deleted: true }).where(eq(batchExports.id, row.row_id)),
 		],
-		entries: [{ ...activityOf(row), activity: "deleted" }],
+		entries: [{ ...activityOf(row), activity: "deleted", values: valuesOf(row) }],
 	});
 }

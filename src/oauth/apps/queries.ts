@@ -6,7 +6,7 @@ import { readPage } from "../../access/pages.ts";
 import type { Tenant } from "../../access/tenant.ts";
 import { retry } from "../../access/unit_of_work.ts";
 import { currentOrganization } from "../../access/visible.ts";
-import { isUnchanged } from "../../db/changes.ts";
+import { isUnchanged, settable } from "../../db/changes.ts";
 import { assertExists } from "../../db/client.ts";
 import { countWhere } from "../../db/list.ts";
 import { oauthClients, oauthCodes } from "../../db/schema/oauth.ts";
@@ -14,7 +14,7 @@ import { personalApiKeys } from "../../db/schema/personal_api_keys.ts";
 import { orNotFound } from "../../http/errors.ts";
 import type { Page } from "../../http/page.ts";
 import { entryOf } from "../consents/consents.ts";
-import type { create, update as Update } from "./shape.ts";
+import { create, type update as Update } from "./shape.ts";
 
 const { id, name, redirect_uris, created_at } = oauthClients;
 
@@ -49,7 +49,9 @@ export async function insert(tenant: Tenant, body: z.infer<typeof create>) {
 		changes: [
 			tenant.db.insert(oauthClients).values({ ...body, id, organization_id: tenant.organization }),
 		],
-		entries: [{ activity: "created", scope: "OauthClient", item_id: id, name: body.name }],
+		entries: [
+			{ activity: "created", scope: "OauthClient", item_id: id, name: body.name, values: body },
+		],
 		answer: select(tenant).where(byId(tenant, id)),
 	});
 }
@@ -83,14 +85,14 @@ const MAX_EVENTS = 1_000;
 
 /** Selects the consents that end with the app, with the organizations that get an event about each. */
 function selectEnding({ db }: Tenant, app: string) {
-	const { id, user_id, label, client_id, scoped_organizations } = personalApiKeys;
+	const { id, user_id, label, client_id, scopes, scoped_organizations } = personalApiKeys;
 	const organizations =
 		sql`iif(${scoped_organizations} = '[]', json_array(${currentOrganization(user_id)}),
 			(select json_group_array(o.id) from json_each(${scoped_organizations}) join organizations as o on o.uuid = value))`
 			.mapWith((json): number[] => JSON.parse(json))
 			.as("organizations");
 	return db
-		.select({ id, user_id, label, client_id, organizations })
+		.select({ id, user_id, label, client_id, scopes, organizations })
 		.from(personalApiKeys)
 		.where(eq(client_id, app))
 		.orderBy(id)
@@ -113,7 +115,13 @@ export async function remove(tenant: Tenant, id: string) {
 		checks: [assertExists(db, oauthClients, byId(tenant, row.id))],
 		changes: [db.delete(oauthClients).where(byId(tenant, row.id))],
 		entries: [
-			{ activity: "deleted", scope: "OauthClient", item_id: row.id, name: row.name },
+			{
+				activity: "deleted",
+				scope: "OauthClient",
+				item_id: row.id,
+				name: row.name,
+				values: settable(create, row),
+			},
 			...ended.slice(0, MAX_EVENTS),
 		],
 	});

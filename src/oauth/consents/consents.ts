@@ -78,7 +78,9 @@ export async function findByToken(db: Connected, token: string): Promise<Found |
 	return { consent, kind: consent.refresh_hash === hash ? "refresh" : "used", token: refresh };
 }
 
-type Named = Pick<Consent, "id" | "label" | "user_id" | "client_id" | "scoped_organizations">;
+type Named = Pick<Consent, "id" | "label" | "user_id" | "client_id" | "scoped_organizations"> & {
+	scopes: string[];
+};
 
 type EntryDetails = {
 	organization: number | SQL<number>;
@@ -88,7 +90,7 @@ type EntryDetails = {
 /** Returns an entry of a consent for the log of an organization. */
 export const entryOf = (
 	activity: ActivityOf<"OauthGrant">,
-	{ id, label, user_id, client_id }: Omit<Named, "scoped_organizations">,
+	{ id, label, user_id, client_id, scopes }: Omit<Named, "scoped_organizations">,
 	{ organization, trigger = {} }: EntryDetails,
 ) => ({
 	activity,
@@ -98,6 +100,7 @@ export const entryOf = (
 	user_id,
 	organization,
 	project: null,
+	values: { scopes },
 	trigger: { client_id, ...trigger },
 });
 
@@ -112,7 +115,7 @@ export const rejectionOf = (
 ) =>
 	entryOf(
 		"rejected",
-		{ id: v7(), label: name, user_id, client_id },
+		{ id: v7(), label: name, user_id, client_id, scopes: [] },
 		{ organization, trigger: { job } },
 	);
 

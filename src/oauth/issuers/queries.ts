@@ -5,7 +5,7 @@ import { assertRoom } from "../../access/objects.ts";
 import { readPage } from "../../access/pages.ts";
 import type { Tenant } from "../../access/tenant.ts";
 import { retry } from "../../access/unit_of_work.ts";
-import { changes, isUnchanged } from "../../db/changes.ts";
+import { changes, isUnchanged, settable } from "../../db/changes.ts";
 import { assertExists } from "../../db/client.ts";
 import { countWhere } from "../../db/list.ts";
 import { trustedIssuers } from "../../db/schema/oauth.ts";
@@ -22,7 +22,7 @@ import { selectOwner } from "../../people/personal_api_keys/owner.ts";
 import { ownerOf } from "../../people/service_accounts/owner.ts";
 import { issuerOf } from "../protocol/service.ts";
 import { isKeyOf, RULES } from "./rows.ts";
-import type { create, update as Update } from "./shape.ts";
+import { create, type update as Update } from "./shape.ts";
 
 function select({ db }: Tenant) {
 	const {
@@ -107,7 +107,15 @@ export async function insert(tenant: Tenant, account: string, body: z.infer<type
 	return tenant.write({
 		checks: [assertRoom(tenant, trustedIssuers, eq(trustedIssuers.organization_id, organization))],
 		changes: [db.insert(trustedIssuers).values({ ...columns, ...body, audience })],
-		entries: [{ activity: "created", scope: "TrustedIssuer", item_id: id, name }],
+		entries: [
+			{
+				activity: "created",
+				scope: "TrustedIssuer",
+				item_id: id,
+				name,
+				values: { ...body, audience },
+			},
+		],
 		answer: select(tenant).where(byId(tenant, account, id)),
 	});
 }
@@ -150,6 +158,14 @@ export async function remove(tenant: Tenant, account: string, id: string) {
 	await tenant.write({
 		checks: [assertExists(db, trustedIssuers, isThis)],
 		changes: [endKeysOf(tenant, account, row), db.delete(trustedIssuers).where(isThis)],
-		entries: [{ activity: "deleted", scope: "TrustedIssuer", item_id: row.id, name: row.name }],
+		entries: [
+			{
+				activity: "deleted",
+				scope: "TrustedIssuer",
+				item_id: row.id,
+				name: row.name,
+				values: settable(create, row),
+			},
+		],
 	});
 }

@@ -51,6 +51,7 @@ export function release(tenant: Tenant, claim: Claim | undefined) {
 		scope: "Domain" as const,
 		item_id: id,
 		name: domain,
+		values: { domain },
 		trigger: {
 			reason: "claim_lapsed",
 			detail:

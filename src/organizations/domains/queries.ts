@@ -6,6 +6,7 @@ import { cacheList, readCachedPage, readPage } from "../../access/pages.ts";
 import type { QueryScope } from "../../access/query_scope.ts";
 import type { Tenant } from "../../access/tenant.ts";
 import { retry } from "../../access/unit_of_work.ts";
+import { settable } from "../../db/changes.ts";
 import { assertExists } from "../../db/client.ts";
 import { contains } from "../../db/contains.ts";
 import { countWhere } from "../../db/list.ts";
@@ -20,7 +21,7 @@ import { lapsedClaim, lookUpChallenge, release } from "./ownership.ts";
 import { nextRecheck } from "./recheck.ts";
 import { byId, isCurrent, type Row, select, toDomain } from "./rows.ts";
 import { withSaml } from "./settings.ts";
-import type { create, filters, Verified } from "./shape.ts";
+import { create, type filters, type Verified } from "./shape.ts";
 
 /** All domains of the organization. */
 const all = (tenant: QueryScope) => ({
@@ -68,7 +69,7 @@ export const insert = (tenant: Tenant, input: z.infer<typeof create>) =>
 			checks: [...released.checks, assertRoom(tenant, domains, all(tenant).where)],
 			changes: [...released.changes, insertion],
 			entries: [
-				{ activity: "created", scope: "Domain", item_id: id, name: body.domain },
+				{ activity: "created", scope: "Domain", item_id: id, name: body.domain, values: body },
 				...released.entries,
 			],
 			answer: select(tenant).where(byId(tenant, id)),
@@ -78,7 +79,8 @@ export const insert = (tenant: Tenant, input: z.infer<typeof create>) =>
 
 export async function remove(tenant: Tenant, id: string) {
 	const row = await read(tenant, id);
-	const entry = { scope: "Domain" as const, item_id: row.id, name: row.domain };
+	const values = settable(create, row);
+	const entry = { scope: "Domain" as const, item_id: row.id, name: row.domain, values };
 	await removeRow(tenant, entry, domains, byId(tenant, id));
 }
 

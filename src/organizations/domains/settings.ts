@@ -160,11 +160,7 @@ async function tryUpdate(tenant: Tenant, id: string, input: Input) {
 	if (after.oidc_issuer !== row.oidc_issuer) await checkIssuer(env, after.oidc_issuer);
 	const set = await columnsOf(tenant, row, body);
 	const released = release(tenant, claim);
-	const entry = {
-		scope: "Domain" as const,
-		name: after.domain,
-		masked: ["saml_x509_cert", "oidc_client_secret"],
-	};
+	const entry = { scope: "Domain" as const, name: after.domain };
 	const result = await tenant.patch(row, body, entry, () => ({
 		checks: [
 			assertExists(db, domains, and(byId(tenant, id), isCurrent(row))),

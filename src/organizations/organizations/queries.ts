@@ -6,6 +6,7 @@ import { readPage } from "../../access/pages.ts";
 import type { Tenant } from "../../access/tenant.ts";
 import { retry } from "../../access/unit_of_work.ts";
 import { visibleOrganizations, visibleProject } from "../../access/visible.ts";
+import { settable } from "../../db/changes.ts";
 import { assertExists, columnsIn, type Database } from "../../db/client.ts";
 import { OWNER } from "../../db/schema/levels.ts";
 import { organizationId, organizations, projects } from "../../db/schema/organizations.ts";
@@ -14,7 +15,7 @@ import { throttledUntil } from "../../http/errors.ts";
 import type { Page } from "../../http/page.ts";
 import { DAY_MS, iso, now } from "../../lib/time.ts";
 import { join } from "../../people/memberships.ts";
-import { type create, Organization, type Team, type update as Update } from "./shape.ts";
+import { create, Organization, type Team, type update as Update } from "./shape.ts";
 
 /** Returns at most 48 characters of a-z, 0-9, underscores and hyphens; perhaps none. */
 const slugify = (name: string) =>
@@ -121,7 +122,14 @@ export function newOrganization(db: Database, { user_id, email }: Owner, row: Ne
 			})
 			.where(eq(users.id, user_id)),
 	] as const;
-	const created = { activity: "created", scope: "Organization", item_id, name: row.name } as const;
+	const values = settable(create, row);
+	const created = {
+		activity: "created",
+		scope: "Organization",
+		item_id,
+		name: row.name,
+		values,
+	} as const;
 	const entries = [created, ...joined.entries];
 	return {
 		changes,
@@ -188,10 +196,10 @@ export async function update(tenant: Tenant, body: z.infer<typeof Update>) {
 }
 
 export async function remove(tenant: Tenant) {
-	const { id, name } = await find(tenant);
+	const row = await find(tenant);
 	await removeRow(
 		tenant,
-		{ scope: "Organization", item_id: id, name },
+		{ scope: "Organization", item_id: row.id, name: row.name, values: settable(create, row) },
 		organizations,
 		eq(organizations.id, tenant.organization),
 	);

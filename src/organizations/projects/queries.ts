@@ -10,6 +10,7 @@ import {
 	reachableOrganization,
 	visibleProjects,
 } from "../../access/visible.ts";
+import { settable } from "../../db/changes.ts";
 import { aliased, assertExists } from "../../db/client.ts";
 import { ADMIN, insufficientLevel } from "../../db/schema/levels.ts";
 import { organizationId, organizations, projects } from "../../db/schema/organizations.ts";
@@ -17,7 +18,7 @@ import { members } from "../../db/schema/people.ts";
 import { doesNotExist, invalid, notFound } from "../../http/errors.ts";
 import type { Key, Page } from "../../http/page.ts";
 import { type Project, projectColumns } from "../../people/users/project.ts";
-import type { create, filters, update as Update } from "./shape.ts";
+import { create, type filters, type update as Update } from "./shape.ts";
 
 const select = ({ db }: Tenant) => db.select(projectColumns).from(projects);
 
@@ -108,7 +109,9 @@ async function tryInsert(tenant: Tenant, { organization, ...body }: z.infer<type
 	return tenant.write({
 		checks: [assertExists(tenant.db, members, isAdmin), assertRoom(tenant, projects, isInParent)],
 		changes: [tenant.db.insert(projects).values({ ...body, uuid, organization_id: parent.id })],
-		entries: [{ activity: "created", scope: "Project", item_id: id, name: body.name, ...of }],
+		entries: [
+			{ activity: "created", scope: "Project", item_id: id, name: body.name, values: body, ...of },
+		],
 		answer: select(tenant).where(eq(projects.id, id)),
 	});
 }
@@ -125,8 +128,10 @@ export async function update(tenant: Tenant, body: z.infer<typeof Update>) {
 }
 
 export async function remove(tenant: Tenant) {
-	const { id, name } = await find(tenant);
-	const entry = { scope: "Project" as const, item_id: id, name, project: id };
+	const row = await find(tenant);
+	const { id, name } = row;
+	const values = settable(create, row);
+	const entry = { scope: "Project" as const, item_id: id, name, project: id, values };
 	const error = () => notFound("Project not found.");
 	await retry(() => removeRow(tenant, entry, projects, eq(projects.id, id)), { retries: 0, error });
 }

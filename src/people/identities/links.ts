@@ -64,6 +64,7 @@ export function unlinking(db: Database, where: SQL | undefined, links: Links) {
 				activity: "deleted",
 				item_id: connection,
 				name: email,
+				values: { connection, email },
 			}),
 		),
 	};

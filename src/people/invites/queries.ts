@@ -8,6 +8,7 @@ import type { QueryScope } from "../../access/query_scope.ts";
 import type { Tenant } from "../../access/tenant.ts";
 import { retry } from "../../access/unit_of_work.ts";
 import { visibleProject } from "../../access/visible.ts";
+import { settable } from "../../db/changes.ts";
 import { aliased, assertThat, inList, insertJson } from "../../db/client.ts";
 import { contains } from "../../db/contains.ts";
 import { counter, countWhere } from "../../db/list.ts";
@@ -33,7 +34,7 @@ import {
 	senderOf,
 	withinLimits,
 } from "./limits.ts";
-import { type create, type filters, toInvite } from "./shape.ts";
+import { create, type filters, toInvite } from "./shape.ts";
 
 type New = z.infer<typeof create>;
 
@@ -262,11 +263,12 @@ async function write(tenant: Tenant, bodies: New[], added: Added) {
 			tenant.cached(deleteReplaced, values),
 			tenant.cached(insertInvites, values),
 		],
-		entries: invited.map(({ id, target_email }) => ({
+		entries: invited.map((row) => ({
 			activity: "created",
 			scope: "Invite",
-			item_id: id,
-			name: target_email,
+			item_id: row.id,
+			name: row.target_email,
+			values: settable(create, row),
 		})),
 		rows: tenant.cached(selectNew, values),
 	});
@@ -281,9 +283,11 @@ export async function remove(tenant: Tenant, id: string) {
 		eq(invites.organization_id, tenant.organization),
 		eq(invites.id, id.toLowerCase()),
 	);
-	const { target_email, created_by } = await tenant.find(select(tenant).where(byId));
+	const row = await tenant.find(select(tenant).where(byId));
+	const { target_email, created_by } = row;
 	if (tenant.caller.level < ADMIN && created_by.id !== tenant.key.user_id)
 		throw insufficientLevel();
-	const entry = { scope: "Invite" as const, item_id: id.toLowerCase(), name: target_email };
+	const values = settable(create, row);
+	const entry = { scope: "Invite" as const, item_id: row.id, name: target_email, values };
 	await removeRow(tenant, entry, invites, byId);
 }

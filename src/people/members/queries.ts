@@ -107,7 +107,11 @@ export const remove = (tenant: Tenant, uuid: string) =>
 		if (member.level === OWNER) throw invalid(null, "Cannot leave the organization as its owner!");
 		const isLeaving = and(isEditable(tenant, member), lt(members.level, OWNER));
 		const ended = unlinking(db, where, links);
-		const left = leave(db, { id: member.id, name: member.user.email }, isLeaving);
+		const left = leave(
+			db,
+			{ id: member.id, name: member.user.email, level: member.level },
+			isLeaving,
+		);
 		await tenant.write({
 			checks: [assertExists(db, members, isLeaving), ...ended.checks],
 			changes: [...ended.changes, ...left.changes],

@@ -4,7 +4,7 @@ import { readPage } from "../../access/pages.ts";
 import type { Tenant } from "../../access/tenant.ts";
 import { retry } from "../../access/unit_of_work.ts";
 import { currentOrganization } from "../../access/visible.ts";
-import { changes, isUnchanged } from "../../db/changes.ts";
+import { changes, isUnchanged, settable } from "../../db/changes.ts";
 import { assertExists, assertThat } from "../../db/client.ts";
 import type { ActivityOf } from "../../db/event_types.ts";
 import { organizationUuid } from "../../db/schema/organizations.ts";
@@ -28,7 +28,7 @@ import {
 	toSql,
 } from "./access.ts";
 import { type Owner, selectOwner } from "./owner.ts";
-import { type create, MAX_KEYS, toPersonalApiKey, type update as Update } from "./shape.ts";
+import { create, MAX_KEYS, toPersonalApiKey, type update as Update } from "./shape.ts";
 
 const select = ({ db }: Tenant) => db.select().from(personalApiKeys);
 
@@ -177,7 +177,7 @@ async function write(tenant: Tenant, owner: Owner, body: z.infer<typeof create>)
 	const row = await tenant.write({
 		checks: [assertThat(tenant.db, isAllowed, "is_current")],
 		changes: [insert],
-		entries: [entry(tenant, owner, "created", key)],
+		entries: [{ ...entry(tenant, owner, "created", key), values: body }],
 		answer: select,
 	});
 	await remember(tenant.env, row);
@@ -226,11 +226,7 @@ export const update = (tenant: Tenant, owner: Owner, id: string, given: z.infer<
 		checkRestrictions(attr, body.scoped_projects, visibleProjects);
 		await checkLockout(tenant, row.id, body.allowed_ips);
 		if (changes(row, body).length > 0) checkRules(granted.expires_at, rules);
-		const logEntry = {
-			...entry(tenant, owner, "updated", { id: row.id, label: label ?? row.label }),
-			// The log of one organization must not show the other organizations of the key's owner.
-			masked: ["scoped_organizations", "scoped_projects"],
-		};
+		const logEntry = entry(tenant, owner, "updated", { id: row.id, label: label ?? row.label });
 		const after = await tenant.patch(row, body, logEntry, () => ({
 			checks: [
 				assertExists(
@@ -251,7 +247,9 @@ export const update = (tenant: Tenant, owner: Owner, id: string, given: z.infer<
 export async function remove(tenant: Tenant, owner: Owner, id: string) {
 	const row = await read(tenant, owner, id);
 	const isThis = byId(tenant, owner, row.id);
-	await tenant.write(endKey(tenant.db, isThis, [entry(tenant, owner, "deleted", row)]));
+	const values = settable(create, row);
+	const deleted = { ...entry(tenant, owner, "deleted", row), values };
+	await tenant.write(endKey(tenant.db, isThis, [deleted]));
 }
 
 /** Gives the key a new value. Throws 400 if another request rolled or deleted it first. */

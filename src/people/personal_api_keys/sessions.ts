@@ -20,9 +20,9 @@ const theirs = ({ user_id, kept }: Sessions) =>
 		kept === undefined ? undefined : ne(personalApiKeys.id, kept),
 	);
 
-const { id, label, user_id } = personalApiKeys;
+const { id, label, user_id, session, created_at, last_used_at } = personalApiKeys;
 
-const columns = { id, label, user_id };
+const columns = { id, label, user_id, session, created_at, last_used_at };
 
 export const select = (db: Database, sessions: Sessions) =>
 	db.select(columns).from(personalApiKeys).where(theirs(sessions));
@@ -34,17 +34,31 @@ export const selectByHash = (db: Database, hash: string) =>
 		.from(personalApiKeys)
 		.where(and(eq(personalApiKeys.hash, hash), isNotNull(personalApiKeys.session)));
 
+/** What the log says of a session: how it was started, and when it was last used. */
+export const valuesOf = ({ session, created_at, last_used_at }: SessionTimes) => ({
+	method: session?.method,
+	connection: session?.connection,
+	created_at,
+	last_used_at,
+});
+
+type SessionTimes = Pick<
+	typeof personalApiKeys.$inferSelect,
+	"session" | "created_at" | "last_used_at"
+>;
+
 /** Returns the log entry of a session that its user ends. */
 export const endEntry = (
-	{ id, label, user_id }: Awaited<ReturnType<typeof selectByHash>>[number],
+	session: Awaited<ReturnType<typeof selectByHash>>[number],
 	job: string,
 ) => ({
 	activity: "deleted" as const,
 	scope: "Session" as const,
-	item_id: id,
-	name: label,
-	user_id,
-	organization: currentOrganization(user_id),
+	item_id: session.id,
+	name: session.label,
+	values: valuesOf(session),
+	user_id: session.user_id,
+	organization: currentOrganization(session.user_id),
 	project: null,
 	trigger: { job },
 });

@@ -83,7 +83,15 @@ async function tryInsert(tenant: Tenant, { user_uuid, level }: z.infer<typeof cr
 	return tenant.write({
 		checks: [assertThat(db, sql`not ${isMember}`, "is_current")],
 		changes: joinProjects(db, [row], { organization }),
-		entries: [{ activity: "created", scope: "ProjectMember", item_id: row.id, name: email }],
+		entries: [
+			{
+				activity: "created",
+				scope: "ProjectMember",
+				item_id: row.id,
+				name: email,
+				values: { level },
+			},
+		],
 		answer: select(tenant).where(byId(tenant, row.id)),
 	});
 }
@@ -92,10 +100,18 @@ const byId = ({ project }: Tenant, id: string) =>
 	and(eq(projectMembers.project_id, project), eq(projectMembers.id, id));
 
 export async function remove(tenant: Tenant, uuid: string) {
-	const { id, user } = await tenant.find(byUser(tenant, uuid));
+	const { id, user, level } = await tenant.find(byUser(tenant, uuid));
 	await tenant.write({
 		checks: [assertExists(tenant.db, projectMembers, byId(tenant, id))],
 		changes: [leaveProjects(tenant.db, byId(tenant, id))],
-		entries: [{ activity: "deleted", scope: "ProjectMember", item_id: id, name: user.email }],
+		entries: [
+			{
+				activity: "deleted",
+				scope: "ProjectMember",
+				item_id: id,
+				name: user.email,
+				values: { level },
+			},
+		],
 	});
 }

@@ -241,7 +241,8 @@ function planMembers(place: Place, { names }: State, steps: Step[]) {
 		if (!before && after)
 			return join(db, { organization, user_id, level: after.level, name, via: "scim" });
 		const id = member_id ?? "";
-		if (before && !after) return leave(db, { id, name }, isOf(place, [user_id]));
+		if (before && !after)
+			return leave(db, { id, name, level: before.level }, isOf(place, [user_id]));
 		if (!before || !after || before.level === after.level) return { changes: [], entries: [] };
 		byLevel.set(after.level, [...(byLevel.get(after.level) ?? []), user_id]);
 		const [from, to] = [before.level, after.level];
@@ -271,13 +272,19 @@ function planProjects({ db, organization }: Place, { people, names }: State, ste
 		for (const [project, level, item_id] of before ? (rowsOf.get(user_id) ?? []) : []) {
 			if (after.projects[project] === level) continue;
 			removed.push([project, user_id]);
-			entries.push({ activity: "deleted", ...about, item_id, project });
+			entries.push({ activity: "deleted", ...about, item_id, project, values: { level } });
 		}
 		for (const [id, level] of Object.entries(after.projects)) {
 			if (before?.projects[id] === level) continue;
 			const row = { id: v7(), user_id, project_id: Number(id), level };
 			added.push(row);
-			entries.push({ activity: "created", ...about, item_id: row.id, project: row.project_id });
+			entries.push({
+				activity: "created",
+				...about,
+				item_id: row.id,
+				project: row.project_id,
+				values: { level },
+			});
 		}
 	}
 	const isRemoved = sql`(${projectMembers.project_id}, ${projectMembers.user_id}) in (
@@ -324,7 +331,11 @@ const endsWith = ({ organization, domain_id }: Place, user_id: SQL) => {
 /** Selects the keys that end with the membership of a user. */
 export const selectEndingKeys = (place: Place, user_id: SQL) =>
 	place.db
-		.select({ id: personalApiKeys.id, label: personalApiKeys.label })
+		.select({
+			id: personalApiKeys.id,
+			label: personalApiKeys.label,
+			scopes: personalApiKeys.scopes,
+		})
 		.from(personalApiKeys)
 		.where(endsWith(place, user_id));
 

@@ -73,7 +73,15 @@ export const insert = (tenant: Tenant, domain_id: string) =>
 					created_by: tenant.key.user_id,
 				}),
 			],
-			entries: [{ activity: "created", scope: "ScimToken", item_id: id, name }],
+			entries: [
+				{
+					activity: "created",
+					scope: "ScimToken",
+					item_id: id,
+					name,
+					values: { mask_value: columns.mask_value },
+				},
+			],
 			answer: select(tenant).where(eq(scimTokens.id, id)),
 		});
 		return { ...row, value };
@@ -86,7 +94,8 @@ export async function remove(tenant: Tenant, domain_id: string, id: string) {
 		selectDomain(tenant, domain_id),
 		select(tenant).where(isToken),
 	);
-	const item_id = orNotFound(token).id;
-	const entry = { scope: "ScimToken" as const, item_id, name: orNotFound(domain).domain };
+	const { id: item_id, mask_value } = orNotFound(token);
+	const { domain: name } = orNotFound(domain);
+	const entry = { scope: "ScimToken" as const, item_id, name, values: { mask_value } };
 	await removeRow(tenant, entry, scimTokens, isToken);
 }

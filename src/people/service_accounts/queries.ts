@@ -5,6 +5,7 @@ import { assertRoom, removeRow } from "../../access/objects.ts";
 import { readPage } from "../../access/pages.ts";
 import type { Tenant } from "../../access/tenant.ts";
 import { selectVisibleProjects } from "../../access/visible.ts";
+import { settable } from "../../db/changes.ts";
 import { assertExists, inList } from "../../db/client.ts";
 import { countWhere } from "../../db/list.ts";
 import { MEMBER } from "../../db/schema/levels.ts";
@@ -17,7 +18,7 @@ import type { Page } from "../../http/page.ts";
 import { join, joinProjects, leaveProjects, setLevel } from "../memberships.ts";
 import { checkRestrictions } from "../personal_api_keys/access.ts";
 import { userColumns } from "../users/shape.ts";
-import type { create, ServiceAccount, update as Update } from "./shape.ts";
+import { create, type ServiceAccount, type update as Update } from "./shape.ts";
 
 type Level = z.infer<typeof ServiceAccount>["level"];
 
@@ -113,7 +114,13 @@ export async function insert(
 			...addTo(tenant, id, ids),
 		],
 		entries: [
-			{ activity: "created", scope: "ServiceAccount", item_id: id, name },
+			{
+				activity: "created",
+				scope: "ServiceAccount",
+				item_id: id,
+				name,
+				values: { name, level, projects: ids },
+			},
 			...joined.entries,
 		],
 		answer: select(tenant).where(byId(tenant, id)),
@@ -162,6 +169,7 @@ export async function update(tenant: Tenant, id: string, body: z.infer<typeof Up
 /** Deletes an account. The trigger `service_accounts_delete` ends its keys and memberships. */
 export async function remove(tenant: Tenant, id: string) {
 	const row = await find(tenant, id);
-	const entry = { scope: "ServiceAccount" as const, item_id: row.id, name: row.name };
+	const values = settable(create, row);
+	const entry = { scope: "ServiceAccount" as const, item_id: row.id, name: row.name, values };
 	await removeRow(tenant, entry, serviceAccounts, byId(tenant, row.id));
 }

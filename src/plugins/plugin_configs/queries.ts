@@ -5,7 +5,7 @@ import { assertRoom, removeRow } from "../../access/objects.ts";
 import { readPage } from "../../access/pages.ts";
 import type { Tenant } from "../../access/tenant.ts";
 import { retry } from "../../access/unit_of_work.ts";
-import { isUnchanged } from "../../db/changes.ts";
+import { isUnchanged, settable } from "../../db/changes.ts";
 import { assertExists, assertThat, inList, rowId } from "../../db/client.ts";
 import { largeRows } from "../../db/large.ts";
 import { PLUGINS_CONFIG } from "../../db/schema/levels.ts";
@@ -26,7 +26,7 @@ import {
 } from "../plugins/plugin_config.ts";
 import { visiblePlugin } from "../plugins/rows.ts";
 import { isPluginOrganization } from "../plugins/shape.ts";
-import type { create, rearrange as Rearrange, update as Update } from "./shape.ts";
+import { create, type rearrange as Rearrange, type update as Update } from "./shape.ts";
 
 export const select = ({ db }: Tenant) =>
 	db
@@ -136,7 +136,15 @@ async function tryInsert(
 			}),
 			...(enabled ? [logSystem(db, id, messages(false, true, false))] : []),
 		],
-		entries: [{ activity: "created", scope: "PluginConfig", item_id: id, name }],
+		entries: [
+			{
+				activity: "created",
+				scope: "PluginConfig",
+				item_id: id,
+				name,
+				values: { ...body, plugin: plugin_id, config },
+			},
+		],
 		answer: select(tenant).where(
 			and(eq(pluginConfigs.project_id, project), eq(pluginConfigs.id, id)),
 		),
@@ -167,7 +175,6 @@ async function tryUpdate(tenant: Tenant, id: string, { config, ...body }: z.infe
 	const entry = {
 		scope: "PluginConfig" as const,
 		name: body.name ?? row.name ?? row.plugin.name,
-		masked: ["config"],
 	};
 	const isConfigured = JSON.stringify(merged) !== JSON.stringify(row.config);
 	const news = messages(row.enabled, enabled, isConfigured);
@@ -195,7 +202,12 @@ export async function remove(tenant: Tenant, id: string) {
 	const row = await read(tenant, id);
 	await removeRow(
 		tenant,
-		{ scope: "PluginConfig", item_id: row.id, name: row.name ?? row.plugin.name },
+		{
+			scope: "PluginConfig",
+			item_id: row.id,
+			name: row.name ?? row.plugin.name,
+			values: settable(create, { ...row, plugin: row.plugin.id }),
+		},
 		pluginConfigs,
 		byId(tenant, id),
 	);

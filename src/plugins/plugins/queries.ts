@@ -4,7 +4,7 @@ import { assertRoom, removeRow } from "../../access/objects.ts";
 import { readPage } from "../../access/pages.ts";
 import type { Tenant } from "../../access/tenant.ts";
 import { retry } from "../../access/unit_of_work.ts";
-import { changes } from "../../db/changes.ts";
+import { changes, settable } from "../../db/changes.ts";
 import { assertExists } from "../../db/client.ts";
 import { contains } from "../../db/contains.ts";
 import { isUniqueViolation } from "../../db/errors.ts";
@@ -20,7 +20,7 @@ import { identify, latest } from "./registries.ts";
 import { resealIfSchemaChanged } from "./reseal.ts";
 import { assertOwn, byId, originOf, sealToken, select, tokenOf, visible } from "./rows.ts";
 import {
-	type create,
+	create,
 	type filters,
 	isPluginOrganization,
 	pluginColumns,
@@ -125,6 +125,9 @@ const onConflict =
 		throw error;
 	};
 
+/** What the log says of a plugin. */
+const valuesOf = (row: object) => settable(create, row);
+
 export async function insert(
 	tenant: Tenant,
 	family: Family,
@@ -151,7 +154,15 @@ export async function insert(
 		.write({
 			checks: [assertRoom(tenant, plugins, eq(plugins.organization_id, tenant.organization))],
 			changes: [db.insert(plugins).values(row), ...storeFiles(db, id, files)],
-			entries: [{ activity: "created", scope: "Plugin", item_id: id, name: row.name ?? "" }],
+			entries: [
+				{
+					activity: "created",
+					scope: "Plugin",
+					item_id: id,
+					name: row.name ?? "",
+					values: valuesOf(row),
+				},
+			],
 			answer: select(tenant).where(eq(plugins.id, id)),
 		})
 		.catch(onConflict(tenant, family, address));
@@ -204,7 +215,7 @@ async function tryRemove(tenant: Tenant, id: string) {
 	if (used) throw invalid(null, "This plugin is used by other organizations.");
 	await removeRow(
 		tenant,
-		{ scope: "Plugin", item_id: plugin.id, name: plugin.name },
+		{ scope: "Plugin", item_id: plugin.id, name: plugin.name, values: valuesOf(plugin) },
 		plugins,
 		and(eq(plugins.id, plugin.id), eq(plugins.is_global, false), not(isUsedElsewhere)),
 	);

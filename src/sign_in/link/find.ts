@@ -83,6 +83,9 @@ export async function findSignIn(c: Context<App>, token: string, given: Given = 
 			.select({
 				id: personalApiKeys.id,
 				label: personalApiKeys.label,
+				scopes: personalApiKeys.scopes,
+				created_at: personalApiKeys.created_at,
+				last_used_at: personalApiKeys.last_used_at,
 				expires_at: personalApiKeys.expires_at,
 				session: personalApiKeys.session,
 			})

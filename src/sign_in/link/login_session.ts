@@ -1,6 +1,5 @@
 import { and, eq, getTableColumns, isNotNull, sql } from "drizzle-orm";
 import { assertExists, assertThat, inList } from "../../db/client.ts";
-import type { ActivityOf, Kind } from "../../db/event_types.ts";
 import { users } from "../../db/schema/people.ts";
 import { personalApiKeys } from "../../db/schema/personal_api_keys.ts";
 import { isOpen, recoveryCodes, signIns, twoFactors } from "../../db/schema/sign_in.ts";
@@ -8,7 +7,11 @@ import { expiryOf, maxMinutes } from "../../keys/lifetime.ts";
 import { endKeys, mint } from "../../keys/rows.ts";
 import { now } from "../../lib/time.ts";
 import { needsFactor, ssoOf } from "../../people/identities/sign_in_rules.ts";
-import { areAll, endEntry } from "../../people/personal_api_keys/sessions.ts";
+import {
+	areAll,
+	endEntry,
+	valuesOf as sessionValues,
+} from "../../people/personal_api_keys/sessions.ts";
 import { userColumns } from "../../people/users/shape.ts";
 import {
 	afterUse,
@@ -133,29 +136,33 @@ function stillAllowed(signIn: SignIn, { proof, removed }: New) {
 function entriesOf(signIn: SignIn, { proof, removed }: New, key_id: string) {
 	const { link, user } = signIn;
 	const replaced = otherReplaced(signIn, removed);
-	const entry = (kind: Kind, item_id: string, name: string) => ({
-		...kind,
-		item_id,
-		name,
-		user_id: user.id,
-		organization: link.organization_id,
-		project: null,
-		trigger: { job: "sign_in" },
+	const signature = { user_id: user.id, organization: link.organization_id, project: null };
+	const trigger = { job: "sign_in" };
+	const ofFactor = (activity: "enabled" | "recovery_code_used") => ({
+		...{ scope: "TwoFactor" as const, activity, item_id: user.uuid, name: user.email },
+		...{ trigger, ...signature },
 	});
-	const ofFactor = (activity: ActivityOf<"TwoFactor">) =>
-		entry({ scope: "TwoFactor", activity }, user.uuid, user.email);
-	const ofSession = (activity: ActivityOf<"Session">, id: string, label: string) =>
-		entry({ scope: "Session", activity }, id, label);
+	const session = { scope: "Session" as const, ...signature };
 	return [
-		...removed.map(({ id, label, session }) =>
-			session
-				? ofSession("deleted", id, label)
-				: entry({ scope: "PersonalApiKey", activity: "deleted" }, id, label),
+		...removed.map(({ id, label, scopes, ...key }) =>
+			key.session
+				? {
+						...{ ...session, activity: "deleted" as const, item_id: id, name: label },
+						...{ values: sessionValues(key), trigger },
+					}
+				: {
+						...{ scope: "PersonalApiKey" as const, activity: "deleted" as const, ...signature },
+						...{ item_id: id, name: label, values: { label, scopes }, trigger },
+					},
 		),
 		...(replaced ? [endEntry(replaced, "sign_in")] : []),
 		...(setsUpFactor(signIn, proof) ? [ofFactor("enabled")] : []),
 		...(proof?.kind === "recovery_code" ? [ofFactor("recovery_code_used")] : []),
-		ofSession("created", key_id, LABEL),
+		{
+			...{ ...session, activity: "created" as const, item_id: key_id, name: LABEL },
+			values: { method: link.method, connection: link.connection },
+			trigger: { ...trigger, ...(proof && { second_factor: proof.kind }) },
+		},
 		...(link.broken_glass ? [brokenGlass(user, link.broken_glass)] : []),
 	];
 }

@@ -124,7 +124,11 @@ export const remove = (tenant: Tenant, { uuid, id }: { uuid: string; id: string 
 					.where(and(eq(signIns.user_id, row.user_id), eq(signIns.method, "passkey"))),
 			],
 			entries: [
-				{ ...entry(tenant, "deleted", passkey), trigger: { second_factor: proof.kind } },
+				{
+					...entry(tenant, "deleted", passkey),
+					values: { name: passkey.name },
+					trigger: { second_factor: proof.kind },
+				},
 				...entriesOf(others),
 			],
 		});

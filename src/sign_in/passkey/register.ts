@@ -191,7 +191,10 @@ export const insert = (
 				db.insert(passkeys).values(passkey),
 				...(recovery_codes ? await enable(tenant, recovery_codes) : []),
 			],
-			entries: [entry(tenant, "created", passkey), ...entriesOf(ended)],
+			entries: [
+				{ ...entry(tenant, "created", passkey), values: { name: passkey.name } },
+				...entriesOf(ended),
+			],
 			answer: select(tenant).where(
 				and(isTheirs(tenant, uuid), eq(passkeys.credential_id, passkey.credential_id)),
 			),

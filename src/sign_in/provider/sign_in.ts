@@ -3,7 +3,6 @@ import type { Context } from "hono";
 import { v7 } from "uuid";
 import { commit, retry } from "../../access/unit_of_work.ts";
 import { assertExists, assertThat } from "../../db/client.ts";
-import type { Kind } from "../../db/event_types.ts";
 import type { Entry } from "../../db/record.ts";
 import { MEMBER } from "../../db/schema/levels.ts";
 import { domains } from "../../db/schema/organizations.ts";
@@ -118,7 +117,7 @@ export function identityOf(
 const entryOf = (found: Found, user_id: number | ReturnType<typeof userOf>) => {
 	const { who, domain } = found;
 	const trigger = { job: "sign_in", connection: who.connection };
-	return (entry: Kind & Pick<Entry, "item_id" | "trigger">) => ({
+	return <E extends Pick<Entry, "scope" | "activity" | "item_id" | "trigger">>(entry: E) => ({
 		...entry,
 		name: who.email,
 		user_id,
@@ -128,18 +127,21 @@ const entryOf = (found: Found, user_id: number | ReturnType<typeof userOf>) => {
 	});
 };
 
+const linkedEntry = ({ connection, email }: Verified) =>
+	({
+		scope: "Identity",
+		activity: "created",
+		item_id: connection,
+		values: { connection, email },
+	}) as const;
+
 /** The parts of the write that links an existing user. */
 function linkIdentity(found: Found, user: User) {
 	const { checks, changes } = identityOf(found, user.id);
 	return {
 		checks: [stillSignsIn(found), stillActive(found, user), ...checks],
 		changes,
-		entries: [
-			entryOf(
-				found,
-				user.id,
-			)({ scope: "Identity", activity: "created", item_id: found.who.connection }),
-		],
+		entries: [entryOf(found, user.id)(linkedEntry(found.who))],
 	};
 }
 
@@ -157,11 +159,7 @@ function provision(found: Found) {
 	const level = domain?.jit_provisioning_level ?? MEMBER;
 	const joined = join(db, { organization, user_id, level, name: who.email, via: "sso" });
 	const uuid = v7();
-	const entries: (Kind & Pick<Entry, "item_id" | "trigger">)[] = [
-		{ scope: "User", activity: "created", item_id: uuid },
-		...joined.entries,
-		{ scope: "Identity", activity: "created", item_id: who.connection },
-	];
+	const sign = entryOf(found, user_id);
 	return {
 		checks: [
 			stillSignsIn(found, true),
@@ -180,6 +178,10 @@ function provision(found: Found) {
 			...joined.changes,
 			...changes,
 		],
-		entries: entries.map(entryOf(found, user_id)),
+		entries: [
+			sign({ scope: "User", activity: "created", item_id: uuid, values: { email: who.email } }),
+			...joined.entries.map(sign),
+			sign(linkedEntry(who)),
+		],
 	};
 }

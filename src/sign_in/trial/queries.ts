@@ -169,6 +169,7 @@ async function link(tenant: Tenant, domain: Domain, who: Verified) {
 				activity: "created",
 				item_id: who.connection,
 				name: who.email,
+				values: { connection: who.connection, email: who.email },
 				trigger: { job: "sign_in_test", connection: who.connection },
 			},
 		],

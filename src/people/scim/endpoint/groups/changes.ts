@@ -64,7 +64,15 @@ export async function insert(c: Context<App>, value: Record<string, unknown>) {
 				}),
 				...add(directory, id, ids),
 			],
-			entries: [{ scope: "ScimGroup", activity: "created", item_id: id, name: group.displayName }],
+			entries: [
+				{
+					scope: "ScimGroup",
+					activity: "created",
+					item_id: id,
+					name: group.displayName,
+					values: { displayName: group.displayName, externalId: group.externalId },
+				},
+			],
 			answers: { rows: select(directory).where(byId(directory, id)) },
 		});
 		return toResource(directory, orNotFound(rows[0]));
@@ -231,7 +239,13 @@ export const remove = (c: Context<App>, id: string) =>
 				...people.upsert(directory, plan.rows),
 			],
 			entries: [
-				{ scope: "ScimGroup", activity: "deleted", item_id: row.id, name: row.display_name },
+				{
+					scope: "ScimGroup",
+					activity: "deleted",
+					item_id: row.id,
+					name: row.display_name,
+					values: { displayName: row.display_name, externalId: row.external_id },
+				},
 				...plan.entries,
 			],
 		});

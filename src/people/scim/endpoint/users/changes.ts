@@ -132,7 +132,13 @@ async function create(directory: Directory, user: Body) {
 			}),
 		],
 		entries: [
-			{ scope: "User", activity: "created", item_id: uuid, name: email },
+			{
+				scope: "User",
+				activity: "created",
+				item_id: uuid,
+				name: email,
+				values: { email, ...toAccount(names) },
+			},
 			...(joined?.entries ?? []),
 		],
 		answers: { rows: select(directory).where(isUser) },

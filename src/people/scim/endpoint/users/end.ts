@@ -35,11 +35,12 @@ export async function prepareEnd(
 	return {
 		changes: people.endAccess(directory, row.user_id, row.email),
 		entries: keys.map(
-			({ id, label }): Entry => ({
+			({ id, label, scopes }): Entry => ({
 				scope: "PersonalApiKey",
 				activity: "deleted",
 				item_id: id,
 				name: label,
+				values: { label, scopes },
 			}),
 		),
 	};
