@@ -70,7 +70,9 @@ export const ActivityEntry = z
 					),
 				changes: z
 					.array(EntryChange)
-					.describe("The fields whose values changed. Empty if the entry is not about fields."),
+					.describe(
+						"The fields whose values changed, or the first or last values of what was created or deleted. Empty if the entry is not about fields.",
+					),
 				trigger: z
 					.record(z.string(), z.unknown())
 					.nullable()
