@@ -7,7 +7,7 @@ import { basename, join } from "node:path";
 import { createGunzip } from "node:zlib";
 import * as z from "zod";
 import { messageOf } from "../build/run.ts";
-import { FORMAT, genesis } from "../src/activity/audit_streams/chain.ts";
+import { FORMATS, genesis } from "../src/activity/audit_streams/chain.ts";
 
 /** Audit streams write no longer lines. Without a limit, a forged file could fill the memory. */
 const MAX_LINE_BYTES = 32 * 2 ** 20;
@@ -19,9 +19,14 @@ const MAX_PROBLEMS = 100;
 const DIGEST_BYTES = 77;
 
 const digest = z.string().regex(/^[0-9a-f]{64}$/);
-const Link = z.object({ previous: digest, digest, number: z.int().optional() });
+const Link = z.object({
+	previous: digest,
+	digest,
+	number: z.int().optional(),
+	signature: z.string().optional(),
+});
 const Header = z.object({
-	format: z.literal(FORMAT),
+	format: z.enum(FORMATS),
 	stream: z.uuid(),
 	sequence: z.int(),
 	first: z.int(),
@@ -137,9 +142,9 @@ function problemOf(line: Buffer, previous: string | null, number: number | null)
 			problem:
 				"The line doesn't follow the previous line: lines were removed, added or moved here.",
 		};
-	if (number !== null && link.number !== number)
+	if (number !== null && link.signature === undefined && link.number !== number)
 		return { digest, problem: `The entry should have the number ${number}.` };
-	return { digest, problem: null };
+	return { digest, problem: null, isSigned: link.signature !== undefined };
 }
 
 /**
@@ -150,14 +155,16 @@ function problemOf(line: Buffer, previous: string | null, number: number | null)
 async function checkLines(found: Findings, { path, header }: File, previous: string | null) {
 	let last = previous;
 	let lines = 0;
+	let signed = 0;
 	try {
 		for await (const line of linesOf(path)) {
-			const { digest, problem } = problemOf(
-				line,
-				last,
-				lines > 0 ? header.first + lines - 1 : null,
-			);
+			const {
+				digest,
+				problem,
+				isSigned = false,
+			} = problemOf(line, last, lines > 0 ? header.first + lines - 1 : null);
 			lines += 1;
+			if (isSigned) signed += 1;
 			if (problem) found.report(path, lines, problem);
 			last = digest;
 			found.saw(digest);
@@ -165,7 +172,7 @@ async function checkLines(found: Findings, { path, header }: File, previous: str
 	} catch (error) {
 		found.report(path, lines + 1, `The file can't be read: ${messageOf(error)}.`);
 	}
-	const entries = Math.max(lines - 1, 0);
+	const entries = Math.max(lines - 1 - signed, 0);
 	if (entries !== header.count || header.last !== header.first + header.count - 1)
 		found.report(
 			path,

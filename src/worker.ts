@@ -41,6 +41,8 @@ const EVERY_HOUR: Record<string, Part> = {
 	"old idempotency keys": deleteExpiredKeys,
 	"old invite mails": async (env, at) =>
 		(await import("./people/invites/clean.ts")).deleteOld(env, at),
+	"signing keys": async (env, at) =>
+		(await import("./keys/signing_keys.ts")).rotateSigningKeys(env, at),
 	"old consents of apps": async (env, at) => (await import("./oauth/clean.ts")).deleteOld(env, at),
 };
 

@@ -13,6 +13,7 @@ const DOORS = [
 		sql: "(?:project_)?members",
 	},
 	{ door: "src/keys/", tables: "personalApiKeys", sql: "personal_api_keys" },
+	{ door: "src/keys/signing_keys.ts", tables: "signingKeys", sql: "signing_keys" },
 ];
 
 /** Matches a statement that writes one of the tables, of Drizzle or in SQL, or a helper with one. */

@@ -9,7 +9,7 @@ import { personalApiKeys } from "../db/schema/personal_api_keys.ts";
 import type { App } from "../env.ts";
 import { badCredentials, forbidden, notFound } from "../http/errors.ts";
 import { addressOf, checkAddress } from "../keys/addresses.ts";
-import { recordColumns, toKey } from "../keys/keys.ts";
+import { hasValue, recordColumns, toKey } from "../keys/keys.ts";
 import { checkKey } from "./key_check.ts";
 import { keyParams, targetParams } from "./query_scope.ts";
 import { idsOf, type Target } from "./target.ts";
@@ -30,7 +30,7 @@ export const guard = (db: Database, { hash, isOrganization, project }: GuardInpu
 	db
 		.select({
 			key_id: nullableColumn(personalApiKeys.id, "key_id"),
-			...recordColumns,
+			...recordColumns(hash),
 			last_used_at: personalApiKeys.last_used_at,
 			key_label: nullableColumn(personalApiKeys.label, "key_label"),
 			/** Whether the key was created by signing in (docs/keys.md#signing-in). */
@@ -50,7 +50,7 @@ export const guard = (db: Database, { hash, isOrganization, project }: GuardInpu
 			project_level: nullableColumn(projectMembers.level, "project_level"),
 		})
 		.from(sql`(select 1)`)
-		.leftJoin(personalApiKeys, eq(personalApiKeys.hash, hash))
+		.leftJoin(personalApiKeys, hasValue(hash))
 		.leftJoin(users, eq(users.id, personalApiKeys.user_id))
 		.leftJoin(projects, eq(projects.id, project))
 		.leftJoin(organizations, isOrganization)

@@ -4,7 +4,7 @@ import { assertThat, type Connected } from "../db/client.ts";
 import { organizations, projects } from "../db/schema/organizations.ts";
 import { members, projectMembers, users } from "../db/schema/people.ts";
 import { personalApiKeys } from "../db/schema/personal_api_keys.ts";
-import type { Key } from "../keys/keys.ts";
+import { hasValue, type Key } from "../keys/keys.ts";
 import type { Caller } from "./guard.ts";
 import { allowsApp, visibleTo } from "./visible.ts";
 
@@ -19,7 +19,7 @@ export function keyStillWorks(
 	{ scopes, organizations: scopedOrganizations, projects: scopedProjects, allowed_ips }: KeyTerms,
 ) {
 	const isCallerKey = and(
-		eq(personalApiKeys.hash, hash),
+		hasValue(hash),
 		eq(personalApiKeys.scopes, scopes),
 		eq(personalApiKeys.scoped_organizations, scopedOrganizations),
 		eq(personalApiKeys.scoped_projects, scopedProjects),

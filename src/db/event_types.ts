@@ -35,6 +35,8 @@ export const ACTIVITIES = {
 		"backfill_cancelled",
 		"run_cancelled",
 		"run_retried",
+		"windows_retried",
+		"windows_dismissed",
 		"deleted",
 	],
 	Webhook: [
@@ -47,7 +49,7 @@ export const ACTIVITIES = {
 		"disabled",
 		"deleted",
 	],
-	AuditStream: ["created", "updated", "tested", "failed", "deleted"],
+	AuditStream: ["created", "updated", "tested", "delivered", "failed", "deleted"],
 	BatchExportDestination: ["tested"],
 	BatchExportRun: ["completed", "failed", "skipped"],
 } as const;
@@ -91,7 +93,7 @@ type TypeIn<S extends Scope, A extends ActivityOf<S>> = `${SnakeCase<Uncapitaliz
 /** The type of an event, such as `plugin_config.created`. */
 export type EventType = { [S in Scope]: TypeIn<S, ActivityOf<S>> }[Scope];
 
-/** The types of events that happen without a caller, all of which can be mailed. */
+/** The types of events that happen without a caller. */
 export const SYSTEM_TYPES = [
 	"batch_export.paused",
 	"batch_export_run.failed",
@@ -102,7 +104,11 @@ export const SYSTEM_TYPES = [
 	"domain.unverified",
 	"webhook.disabled",
 	"audit_stream.failed",
+	"audit_stream.delivered",
 ] as const satisfies EventType[];
+
+/** The types of events that can be mailed (docs/notifications.md#what-is-mailed). */
+export const MAILED_TYPES = [...SYSTEM_TYPES, "member.created"] as const satisfies EventType[];
 
 /** A scope and one of its activities that happen without a caller. */
 export type SystemKind = {

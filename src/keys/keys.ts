@@ -1,4 +1,4 @@
-import { and, eq } from "drizzle-orm";
+import { and, eq, or, type SQLWrapper, sql } from "drizzle-orm";
 import type { Context } from "hono";
 import { connect } from "../db/bookmark.ts";
 import { users } from "../db/schema/people.ts";
@@ -13,18 +13,33 @@ export type { Key };
 
 const { user_id, scopes, scoped_organizations, scoped_projects, allowed_ips, expires_at } =
 	personalApiKeys;
+const { previous_hash, previous_value_expires_at: until } = personalApiKeys;
 
-/** The columns of a record, without the id. */
-export const recordColumns = {
+/**
+ * SQL condition: the hash is that of the key's value or of the one before it, which may have
+ * expired (`recordColumns`).
+ */
+export const hasValue = (hash: string | SQLWrapper) =>
+	or(eq(personalApiKeys.hash, hash), eq(previous_hash, hash));
+
+/**
+ * The columns of a record, without the id.
+ * @param hash of the value: the one before the last roll expires earlier than the key
+ */
+export const recordColumns = (hash: string | SQLWrapper) => ({
 	user_id,
 	scopes,
 	organizations: scoped_organizations,
 	projects: scoped_projects,
 	allowed_ips,
-	expires_at,
+	expires_at: sql<
+		string | null
+	>`iif(${personalApiKeys.hash} = ${hash}, ${expires_at}, min(coalesce(${expires_at}, ${until}), ${until}))`.as(
+		"value_expires_at",
+	),
 	version: personalApiKeys.version,
 	audience: personalApiKeys.audience,
-};
+});
 
 /** Returns the record of a row. */
 export const toRecord = (row: typeof personalApiKeys.$inferSelect): Key => ({
@@ -144,10 +159,10 @@ export async function findKey(c: Context<App>, hash: string): Promise<Key | unde
 	const { db } = connect(c, "first-primary");
 	const [[row]] = await db.batch([
 		db
-			.select({ id: personalApiKeys.id, ...recordColumns })
+			.select({ id: personalApiKeys.id, ...recordColumns(hash) })
 			.from(personalApiKeys)
 			.innerJoin(users, eq(users.id, personalApiKeys.user_id))
-			.where(and(eq(personalApiKeys.hash, hash), eq(users.is_active, true))),
+			.where(and(hasValue(hash), eq(users.is_active, true))),
 	]);
 	if (!row) return undefined;
 	const { audience, ...rest } = row;

@@ -5,6 +5,7 @@ import { countRequest } from "../http/rate_limit.ts";
 import { router } from "../http/router.ts";
 import { addressOf } from "../keys/addresses.ts";
 import { networkOf } from "../keys/ranges.ts";
+import { ownPages } from "../outbound/console.ts";
 import { register } from "./apps/self_registered.ts";
 import { authorizeDevice, exchangeDeviceCode } from "./device/device.ts";
 import { exchange } from "./exchange/code.ts";
@@ -36,7 +37,7 @@ const limited = createMiddleware<App>(async (c, next) => {
 /** The endpoints that apps call (docs/oauth.md). */
 export default router()
 	// A page of the console, so that the person can sign in first.
-	.get("/authorize", (c) => c.redirect(`/console/oauth${new URL(c.req.url).search}`, 303))
+	.get("/authorize", (c) => c.redirect(ownPages.oauth + new URL(c.req.url).search, 303))
 	.use("*", asOauthErrors, limited)
 	.post("/device_authorization", async (c) => c.json(await authorizeDevice(c, await readForm(c))))
 	.post("/register", async (c) => c.json(await register(c), 201))

@@ -3,6 +3,7 @@ import { READ_SCOPES, scopes } from "../access/scopes.ts";
 import type { App } from "../env.ts";
 import { router } from "../http/router.ts";
 import type { Audience } from "../keys/audience.ts";
+import { MAX_AGE_SECONDS, publicKeys } from "../keys/signing_keys.ts";
 import { issuerOf, resourceOf, type Service } from "./protocol/service.ts";
 import { DEVICE_GRANT, TOKEN_EXCHANGE } from "./protocol/tokens.ts";
 
@@ -49,8 +50,13 @@ function authorizationServer(service: Service) {
 	};
 }
 
-/** docs/oauth.md#how-an-app-finds-the-service */
+/** docs/oauth.md#how-an-app-finds-the-service, docs/audit.md#signing-keys */
 export default router()
 	.get("/oauth-protected-resource/api", (c) => c.json(protectedResource(serviceOf(c), "api")))
 	.get("/oauth-protected-resource/mcp", (c) => c.json(protectedResource(serviceOf(c), "mcp")))
-	.get("/oauth-authorization-server", (c) => c.json(authorizationServer(serviceOf(c))));
+	.get("/oauth-authorization-server", (c) => c.json(authorizationServer(serviceOf(c))))
+	.get("/jwks.json", async (c) => {
+		const set = await publicKeys(c.env);
+		if (set.keys.length > 0) c.header("Cache-Control", `public, max-age=${MAX_AGE_SECONDS}`);
+		return c.json(set);
+	});

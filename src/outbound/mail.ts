@@ -11,14 +11,22 @@ export class MailText {
 	}
 }
 
+/** A link to a page of this service. Its label is our own. */
+type Link = { label: string; url: string };
+
+/** A paragraph, with the link to the page of what it is about. */
+type Paragraph = MailText | { text: MailText; link: Link };
+
 export type Mail = {
 	to: string;
 	reply_to?: Mailbox;
 	/** Without names that were chosen by people who share no organization with the recipient. */
 	subject: MailText;
-	paragraphs: MailText[];
-	/** The link to the action that the mail is about. Its label is our own. */
-	link?: { label: string; url: string };
+	paragraphs: Paragraph[];
+	/** The link to the action that the mail is about. */
+	link?: Link;
+	/** Why the recipient gets the mail, in small print at its end. */
+	why?: Paragraph;
 };
 
 /** Whether mail is enabled: it needs a sender and an address for links. */
@@ -109,10 +117,33 @@ export const greeting = (first_name: string) =>
 /** Keeps Apple's mail readers and browsers from making links of numbers, addresses and dates. */
 export const NO_DETECTION = html`<meta name="format-detection" content="telephone=no, date=no, address=no, email=no, url=no">`;
 
+const asText = ({ label, url }: Link) => `${label}: ${url}`;
+
+const partsOf = (paragraph: Paragraph) =>
+	paragraph instanceof MailText
+		? { text: multiLine(paragraph.value), link: undefined }
+		: { text: multiLine(paragraph.text.value), link: paragraph.link };
+
+const BODY = "max-width: 40em; font-family: system-ui, sans-serif; line-height: 1.5";
+
+const SMALL = "font-size: 0.85em; opacity: 0.75";
+
+function asHtml(paragraph: Paragraph, style = "") {
+	const { text, link } = partsOf(paragraph);
+	const end = link && html`<br><a href="${link.url}">${link.label}</a>`;
+	return html`<p style="white-space: pre-line${style && `; ${style}`}">${text}${end}</p>`;
+}
+
 /** Returns the message for the binding, as text and HTML. The mail service encodes it. */
-export async function compose(from: string, { to, reply_to, subject, paragraphs, link }: Mail) {
-	const clean = paragraphs.map(({ value }) => multiLine(value));
-	const text = [...clean, ...(link ? [`${link.label}: ${link.url}`] : [])];
+export async function compose(
+	from: string,
+	{ to, reply_to, subject, paragraphs, link, why }: Mail,
+) {
+	const text = [...paragraphs, ...(link ? [link] : []), ...(why ? [why] : [])].map((part) => {
+		if ("url" in part) return asText(part);
+		const { text, link } = partsOf(part);
+		return link ? `${text}\n${asText(link)}` : text;
+	});
 	return {
 		from: { name: "Tenantry", email: from },
 		to,
@@ -122,7 +153,7 @@ export async function compose(from: string, { to, reply_to, subject, paragraphs,
 		subject: singleLine(subject.value),
 		text: `${text.join("\n\n")}\n`,
 		html: String(
-			await html`<!doctype html><html lang="en"><head>${NO_DETECTION}</head><body>${clean.map((paragraph) => html`<p style="white-space: pre-line">${paragraph}</p>`)}${link && html`<p><a href="${link.url}">${link.label}</a></p><p>${link.url}</p>`}</body></html>`,
+			await html`<!doctype html><html lang="en"><head>${NO_DETECTION}</head><body style="${BODY}">${paragraphs.map((paragraph) => asHtml(paragraph))}${link && html`<p><a href="${link.url}"><strong>${link.label}</strong></a></p><p style="${SMALL}">${link.url}</p>`}${why && asHtml(why, SMALL)}</body></html>`,
 		),
 	} satisfies EmailMessageBuilder;
 }

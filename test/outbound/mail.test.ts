@@ -4,7 +4,7 @@ import { v7 } from "uuid";
 import { describe, expect, test, vi } from "vitest";
 import { users } from "../../src/db/schema/people.ts";
 import { type Mail, send, unlinked } from "../../src/outbound/mail.ts";
-import { outbox } from "../support/mail.ts";
+import { digests, outbox } from "../support/mail.ts";
 import { call, db, join, person, world } from "../support/world.ts";
 
 const FROM = "tenantry@example.com";
@@ -82,7 +82,7 @@ describe("mail is sent", () => {
 	});
 
 	test("no name or message makes a link, and none is in a subject", async () => {
-		const { owner, here } = await world("https://evil.example");
+		const { owner, here, id } = await world("https://evil.example");
 		const first_name = "www.evil.example";
 		const names = { first_name, last_name: "me@evil.example" };
 		await call("PATCH", "/api/users/@me", { key: owner.key, body: names });
@@ -100,16 +100,36 @@ describe("mail is sent", () => {
 		});
 		expect(sent.map(({ to, subject }) => [to, subject])).toEqual([
 			[target_email, "You are invited to join an organization on Tenantry"],
-			[owner.email, "A new member has joined https: //evil. example"],
 		]);
-		for (const { text, html, replyTo } of sent) {
-			const hrefs = [...html.matchAll(/href="([^"]*)"/g)].map(([, href]) => href);
-			expect(hrefs.every((href) => href === link)).toBe(true);
-			const written = JSON.stringify([text, html, replyTo?.name]).replaceAll(link, "");
+		const joined = await digests({ id }, Date.now());
+		expect(joined.map(({ subject }) => subject)).toEqual([
+			"1 new member in https: //evil. example",
+		]);
+		for (const { text, html, replyTo } of [...sent, ...joined]) {
+			const hrefs = [...html.matchAll(/href="([^"]*)"/g)].map(([, href]) => String(href));
+			const ours = `${env.APP_URL}/console/${id}/`;
+			expect(hrefs.every((href) => href === link || href.startsWith(ours))).toBe(true);
+			const written = hrefs.reduce(
+				(rest, href) => rest.replaceAll(href, ""),
+				JSON.stringify([text, html, replyTo?.name]).replaceAll(target_email, ""),
+			);
 			expect(written).toContain("evil. example");
 			expect(written).not.toMatch(/evil\.e|www\.e|@ev|:\/\/|555 1234/);
 		}
 	});
+
+	/** Accepts an invite of the organization as somebody new. */
+	async function accepted({ here }: Pick<Awaited<ReturnType<typeof world>>, "here">, level = 1) {
+		const someone = await person();
+		const { body } = await here("POST", "/invites", {
+			body: { target_email: someone.email, level, send_email: false },
+		});
+		const { sent, env: other } = outbox();
+		const token = body.accept_url.split("/").at(-1);
+		await call("POST", `/api/invites/${token}/accept`, { key: someone.key, env: other });
+		expect(sent).toEqual([]);
+		return someone;
+	}
 
 	test("a new member is announced to all other admins, unless the organization turned that off", async () => {
 		for (const wanted of [true, false]) {
@@ -118,22 +138,30 @@ describe("mail is sent", () => {
 			const away = await join(id, 8);
 			await join(id, 1);
 			await db.update(users).set({ is_active: false }).where(eq(users.id, away.id));
-			await here("PATCH", "", {
-				body: { is_member_join_email_enabled: wanted },
-			});
-			const someone = await person();
-			const { body } = await here("POST", "/invites", {
-				body: { target_email: someone.email, level: 8, send_email: false },
-			});
-			const { sent, env: other } = outbox();
-			const token = body.accept_url.split("/").at(-1);
-			await call("POST", `/api/invites/${token}/accept`, {
-				key: someone.key,
-				env: other,
-			});
-			expect(sent.map(({ to }) => to).toSorted()).toEqual(
+			await here("PATCH", "", { body: { is_member_join_email_enabled: wanted } });
+			await accepted({ here }, 8);
+			const mails = await digests({ id }, Date.now());
+			expect(mails.map(({ to }) => to).toSorted()).toEqual(
 				wanted ? [owner.email, admin.email].toSorted() : [],
 			);
 		}
+	});
+
+	test("those who join within an hour are in one mail, once each", async () => {
+		const { here, id, owner } = await world();
+		const start = Date.now();
+		const first = await accepted({ here });
+		const [mail] = await digests({ id }, start + 1000);
+		expect(mail).toMatchObject({ to: owner.email, subject: "1 new member in Acme" });
+		expect(mail?.text).toContain(
+			`\naccepted an invite\nSee the member: ${env.APP_URL}/console/${id}/`,
+		);
+		const others = [await accepted({ here }), await accepted({ here }), await accepted({ here })];
+		expect(await digests({ id }, start + 60_000)).toEqual([]);
+		const later = await digests({ id }, start + 3_700_000);
+		expect(later.map(({ subject }) => subject)).toEqual(["3 new members in Acme"]);
+		for (const { email } of others) expect(later[0]?.text).toContain(email);
+		expect(later[0]?.text).not.toContain(first.email);
+		expect(await digests({ id }, start + 8_000_000)).toEqual([]);
 	});
 });

@@ -24,7 +24,7 @@ describe("a message", () => {
 		});
 		expect(text).toBe("Grüße 🦔\n\na & b\n\nJoin: https://app.example.com/invites/x\n");
 		expect(html).toContain(
-			`>Grüße 🦔</p><p style="white-space: pre-line">a &amp; b</p><p><a href="${url}">Join</a></p>`,
+			`>Grüße 🦔</p><p style="white-space: pre-line">a &amp; b</p><p><a href="${url}"><strong>Join</strong></a></p>`,
 		);
 	});
 

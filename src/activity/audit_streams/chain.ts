@@ -1,8 +1,10 @@
-/** The hash chain of an audit stream (docs/audit.md#the-hash-chain). */
+/** The hash chain of an audit stream and its signed heads (docs/audit.md#the-hash-chain). */
 import { createHash } from "node:crypto";
 
-/** The first field of the first line of each file. */
-export const FORMAT = "tenantry-audit/1";
+/** The first field of the first line of each file. Files of version 1 have no signature. */
+export const FORMATS = ["tenantry-audit/1", "tenantry-audit/2"] as const;
+
+export const FORMAT = "tenantry-audit/2";
 
 const sha256 = (text: string) => createHash("sha256").update(text).digest("hex");
 
@@ -21,7 +23,7 @@ export function link(entry: object, previous: string) {
 
 /** The first line of a file, before it is linked. `first` and `last` are numbers of entries. */
 export type Header = {
-	format: typeof FORMAT;
+	format: string;
 	stream: string;
 	organization: string;
 	sequence: number;
@@ -30,3 +32,9 @@ export type Header = {
 	count: number;
 	missing: number;
 };
+
+/** The claims of a signed head: what the first line says, and the digest of the last entry. */
+export type Head = Omit<Header, "format"> & { head: string };
+
+/** The last line of a file, before it is linked. */
+export type Signature = { signature: string };

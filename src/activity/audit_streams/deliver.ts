@@ -3,7 +3,7 @@
 import { asc } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
 import * as z from "zod";
-import { countStatements, type Database } from "../../db/client.ts";
+import { countStatements } from "../../db/client.ts";
 import { auditStreams } from "../../db/schema/audit_streams.ts";
 import { isDue } from "../../delivery/lease.ts";
 import { logWarning } from "../../lib/log.ts";
@@ -33,9 +33,9 @@ const MAX_TICK_MS = 45_000;
  * (docs/internals/scale.md#what-one-tick-does). So it starts at most this many streams. D1 allows
  * 1,000 statements per invocation.
  *
- * Each stream that has started by then may need 27 more: 1 to take it; 20 for a file (2 to plan it,
- * 1 to survey its entries, at most 15 pages, 1 to store the plan and 1 to record the file); 1 to
- * end its turn; 5 if that fails.
+ * Each stream that has started by then may need 32 more: 1 to take it; 25 for a file (2 to plan it,
+ * 1 to survey its entries, at most 15 pages, 1 for the signing key, 1 to store the plan and 5 to
+ * record the file with its event); 1 to end its turn; 5 if that fails.
  */
 const MAX_STATEMENTS = 800;
 
@@ -107,17 +107,16 @@ async function deliver(env: Env, taken: Stream, { at, isOver }: Tick) {
 	const db = drizzle(env.DB);
 	const destination = await opened(streamCipher(env, taken.id), taken.destination);
 	const sink = await openSink(env, { ...taken, destination }, TIMEOUT_MS);
-	const until = taken.organization_deleted_at === null ? iso(lastHour(at)) : FOREVER;
 	let stream = taken;
 	for (let files = 0; files === 0 || (files < MAX_FILES && !isOver()); files += 1) {
-		const next = await deliverNext({ db, sink, until, isOver }, stream);
+		const next = await deliverNext({ env, sink, at, isOver }, stream);
 		if (!next) return finish(db, stream, at);
 		stream = next;
 	}
 	await endTurn(db, stream, at);
 }
 
-type Turn = { db: Database; sink: Sink; until: string } & Pick<Tick, "isOver">;
+type Turn = { env: Env; sink: Sink } & Tick;
 
 /**
  * Writes the next file. Its plan is stored first, so that another attempt writes the same bytes. A
@@ -125,11 +124,14 @@ type Turn = { db: Database; sink: Sink; until: string } & Pick<Tick, "isOver">;
  * @returns the stream after that; null if there is nothing to deliver
  */
 async function deliverNext(turn: Turn, stream: Stream) {
-	const { db, sink, until } = turn;
+	const { env, sink, at } = turn;
+	const db = drizzle(env.DB);
 	const { file } = stream;
+	const until = stream.organization_deleted_at === null ? iso(lastHour(at)) : FOREVER;
 	// An earlier attempt may have been interrupted after it wrote the file.
-	if (file && (await sink.has(file))) return recordFile(db, stream, file, sink.keyOf(file));
-	const next = await (file ? plannedFile(db, stream, file) : nextFile(db, stream, until));
+	if (file && (await sink.has(file)))
+		return recordFile(env, stream, { file, key: sink.keyOf(file), at });
+	const next = await (file ? plannedFile(db, stream, file) : nextFile(env, stream, until));
 	if (!next) return file ? storePlan(db, stream, null) : null;
 	const key = sink.keyOf(next.plan);
 	const planned = await storePlan(db, stream, next.plan);
@@ -143,10 +145,11 @@ async function deliverNext(turn: Turn, stream: Stream) {
  * @returns the stream after that
  */
 async function write(
-	{ db, sink, isOver }: Turn,
+	{ env, sink, at, isOver }: Turn,
 	stream: Stream,
 	file: File & { key: string | null },
 ) {
+	const db = drizzle(env.DB);
 	const { plan, key } = file;
 	let { progress } = plan;
 	try {
@@ -156,7 +159,9 @@ async function write(
 		throw error;
 	}
 	const isWhole = progress?.sent === stream.delivered_events + plan.count;
-	return isWhole ? recordFile(db, stream, plan, key) : storePlan(db, stream, { ...plan, progress });
+	return isWhole
+		? recordFile(env, stream, { file: plan, key, at })
+		: storePlan(db, stream, { ...plan, progress });
 }
 
 /** Sends a message if a stream is due, whose delivery has an invocation of its own. */

@@ -23,17 +23,22 @@ const MAX_PAGE_BYTES = 1_000_000;
 /** The approximate number of bytes in a line besides the texts that are counted. */
 const FRAME_BYTES = 1000;
 
-const { position, user_id, changes, trigger, name, created_at } = activityLog;
+const { position, user_id, changes, trigger, name, created_at, scope, activity } = activityLog;
 
 const size = sql<number>`(octet_length(${changes}) + coalesce(octet_length(${trigger}), 0) + coalesce(octet_length(${name}), 0))`;
 
 const entriesAfter = ({ organization_id }: Stream, after: number, limit: number) =>
 	nextPositions({ organization: sql`${organization_id}`, after: sql`${after}` }, limit);
 
+/** SQL: whether the entry tells the head of a file. */
+const is_head = sql`(${scope} = 'AuditStream' and ${activity} = 'delivered')`
+	.mapWith(Boolean)
+	.as("is_head");
+
 /** Selects the positions, sizes and users of the entries after `after`, at most `limit`. */
 const survey = (db: Database, stream: Stream, after: number, limit: number) =>
 	db
-		.select({ position, user_id, created_at, size })
+		.select({ position, user_id, created_at, size, is_head })
 		.from(activityLog)
 		.where(sql`${position} in (${entriesAfter(stream, after, limit)})`)
 		.orderBy(asc(position));
@@ -53,12 +58,15 @@ function fitting(entries: Surveyed[], until: string) {
 	return end === -1 ? entries : entries.slice(0, end);
 }
 
+/** What is known about a file before it is built. */
+export type Planned = Omit<AuditFile, "digest" | "signature">;
+
 /** Plans the next file: which entries it has. Returns null if there are none before `until`. */
 export async function planFile(
 	db: Database,
 	stream: Stream,
 	until: string,
-): Promise<Omit<AuditFile, "digest"> | null> {
+): Promise<Planned | null> {
 	const entries = fitting(await survey(db, stream, stream.position, MAX_ENTRIES), until);
 	const [first, last] = [entries[0], entries.at(-1)];
 	if (!first || !last) return null;
@@ -75,6 +83,8 @@ export async function planFile(
 		count: entries.length,
 		first_at: first.created_at,
 		missing: stream.missing_events,
+		// Otherwise, each head would lead to another file, and that to another head.
+		is_announced: entries.some((entry) => !entry.is_head),
 		users: Object.fromEntries(known.map(({ id, ...user }) => [id, user])),
 	};
 }
@@ -97,7 +107,7 @@ function pageEnds(entries: Surveyed[]) {
 }
 
 /** Yields the entries of a file in pages. The users are as they were when the file was planned. */
-export async function* pagesOf(db: Database, stream: Stream, file: Omit<AuditFile, "digest">) {
+export async function* pagesOf(db: Database, stream: Stream, file: Planned) {
 	const surveyed = await survey(db, stream, file.after, file.count);
 	const { user: _, organization_id: __, ...columns } = eventColumns;
 	let { after } = file;

@@ -57,13 +57,47 @@ async function write(db: Database, stream: Stream, set: Partial<Stream>): Promis
 	return row;
 }
 
+/**
+ * A file that was delivered, its key (null if the sink has no files), and the time of the tick that
+ * delivered it.
+ */
+type Delivered = { file: AuditFile; key: string | null; at: number };
+
 /** Stores the plan of the next file before the file is written; null deletes a stored plan. */
 export const storePlan = (db: Database, stream: Stream, file: AuditFile | null) =>
 	write(db, stream, { file });
 
-/** Records that a file is delivered. `key` is null if the sink has no files. */
-export const recordFile = (db: Database, stream: Stream, file: AuditFile, key: string | null) =>
-	write(db, stream, {
+/** The event of a file (docs/audit.md#the-head-is-an-event). */
+const deliveredEvent = (stream: Stream, { file, key, at }: Delivered) => ({
+	...bySystem({
+		activity: "delivered",
+		scope: "AuditStream",
+		item_id: stream.id,
+		name: stream.name,
+		trigger: {
+			file: key,
+			sequence: file.sequence,
+			first: stream.delivered_events + 1,
+			last: stream.delivered_events + file.count,
+			digest: file.digest,
+			signature: file.signature,
+		},
+		organization: stream.organization_id,
+		project: null,
+	}),
+	// After the hours that the tick delivers.
+	created_at: iso(Math.max(at, Date.now())),
+});
+
+/**
+ * Records that a file was delivered, and tells its head with an event, unless nobody is left who
+ * could read it.
+ * @throws SupersededError as `write`
+ */
+export async function recordFile(env: Env, stream: Stream, delivered: Delivered) {
+	const { file, key } = delivered;
+	const db = drizzle(env.DB);
+	const set = {
 		position: file.to,
 		sequence: file.sequence,
 		digest: file.digest,
@@ -72,7 +106,18 @@ export const recordFile = (db: Database, stream: Stream, file: AuditFile, key: s
 		last_delivered_at: now(),
 		file: null,
 		...SUCCEEDED,
+	};
+	const isAnnounced = file.is_announced && stream.organization_deleted_at === null;
+	const recorded = await commitIfCurrent(env, db, {
+		checks: [assertExists(db, auditStreams, isMine(stream))],
+		changes: [db.update(auditStreams).set(set).where(eq(auditStreams.id, stream.id))],
+		entries: isAnnounced ? [deliveredEvent(stream, delivered)] : [],
+		answers: { row: db.select().from(auditStreams).where(eq(auditStreams.id, stream.id)) },
 	});
+	const [row] = recorded?.row ?? [];
+	if (!row) throw new SupersededError();
+	return row;
+}
 
 /** Ends the turn of a stream that has more to deliver. It continues with the next tick. */
 export const endTurn = (db: Database, stream: Stream, at: number) =>

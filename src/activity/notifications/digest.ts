@@ -17,12 +17,13 @@ import type { Database } from "../../db/client.ts";
 import { activityLog } from "../../db/schema/activity_log.ts";
 import { alerts, notifications } from "../../db/schema/notifications.ts";
 import { organizations } from "../../db/schema/organizations.ts";
+import { users } from "../../db/schema/people.ts";
 import { forEachLogged, runSequentially } from "../../lib/background.ts";
 import { DAY_MS, iso, MINUTE_MS } from "../../lib/time.ts";
 import { configured, send } from "../../outbound/mail.ts";
 import { compose } from "./mails.ts";
 import { addressees } from "./recipients.ts";
-import { itemIntervalMs, MIN_INTERVAL_MS, type Type, typeWith } from "./types.ts";
+import { itemIntervalMs, JOINS, MIN_INTERVAL_MS, type Type, typeWith } from "./types.ts";
 
 /*
  * The trigger `activity_log_alert` writes an alert in the transaction of each event that must be
@@ -48,6 +49,9 @@ const RETRY_MS = MINUTE_MS;
 
 /** If mail isn't configured, alerts are deleted after this time. */
 const MAX_WAIT_MS = 7 * DAY_MS;
+
+/** The ways to join that are mailed, as SQL; all joins of an organization share one alert. */
+const TOLD = sql`('invite', 'sso', 'scim')`;
 
 /** The alerts of one type in one organization. */
 type Group = Pick<typeof alerts.$inferSelect, "organization_id" | "scope" | "activity">;
@@ -126,21 +130,23 @@ async function mailGroup(env: Env, db: Database, group: Group, at: number): Prom
 	const type = typeWith(group);
 	const lease = await take(db, group, at);
 	if (!lease || !type) return 0;
-	const { events, last, organization } = await readGroup(db, group);
+	const { events, last, organization } = await readGroup(db, group, type);
+	const isOff = type === JOINS && !organization?.tells_of_joins;
 	const mails = await addressees(db, group.organization_id, {
 		type,
-		set: lease.recipients,
+		set: isOff ? [] : lease.recipients,
 		events: events.slice(0, MAX_EVENTS),
 	});
 	const sent: boolean[] = [];
-	for (const [to, visible] of mails) {
+	for (const { uuid, email, events: visible } of mails) {
 		const digest = {
 			type,
 			organization: { id: organization?.uuid ?? "", name: organization?.name ?? "" },
 			events: visible,
 			isMore: events.length > MAX_EVENTS,
+			to: uuid,
 		};
-		sent.push(await send(env, { to, ...compose(env.APP_URL, digest) }));
+		sent.push(await send(env, { to: email, ...compose(env.APP_URL, digest) }));
 	}
 	const isSent = sent.length === 0 || sent.includes(true);
 	await (isSent ? settle(db, group, { type, last, at }) : endLease(db, group, at));
@@ -165,17 +171,20 @@ async function take(db: Database, group: Group, at: number) {
 	return lease;
 }
 
+/** SQL condition on the log, for its index: entries of people, or of the system. */
+const isOf = (type: Type) => (type === JOINS ? sql`not is_system` : sql`is_system`);
+
 /** Reads the events to mail, one more than a digest has, and the position of the last one read. */
-async function readGroup(db: Database, group: Group) {
+async function readGroup(db: Database, group: Group, type: Type) {
 	const first = sql<
 		number | null
 	>`(select min(${alerts.position}) from ${alerts} where ${inGroup(alerts, group)})`;
-	// An index has the organization's events of the system in order.
+	// An index has the organization's events of people in order, another those of the system.
 	const read = db
 		.select()
 		.from(activityLog)
 		.where(
-			sql`${activityLog.organization_id} = ${group.organization_id} and ${activityLog.is_system} and ${activityLog.position} >= ${first}`,
+			sql`${activityLog.organization_id} = ${group.organization_id} and ${isOf(type)} and ${activityLog.position} >= ${first}`,
 		)
 		.orderBy(asc(activityLog.position))
 		.limit(MAX_READ)
@@ -189,9 +198,20 @@ async function readGroup(db: Database, group: Group) {
 				name: read.name,
 				trigger: read.trigger,
 				created_at: read.created_at,
+				person:
+					type === JOINS
+						? sql<string>`coalesce((select trim(${users.first_name} || ' ' || ${users.last_name})
+							from ${users} where ${users.email} = ${read.name}), '')`.as("person")
+						: sql<null>`null`.as("person"),
 			})
 			.from(read)
-			.where(and(eq(read.scope, group.scope), eq(read.activity, group.activity)))
+			.where(
+				and(
+					eq(read.scope, group.scope),
+					eq(read.activity, group.activity),
+					type === JOINS ? sql`${read.trigger} ->> 'via' in ${TOLD}` : undefined,
+				),
+			)
 			.orderBy(asc(read.position))
 			.limit(MAX_EVENTS + 1),
 		db
@@ -199,7 +219,11 @@ async function readGroup(db: Database, group: Group) {
 			.select({ last: sql<number>`coalesce(max(${read.position}), ${first}, 0)` })
 			.from(read),
 		db
-			.select({ uuid: organizations.uuid, name: organizations.name })
+			.select({
+				uuid: organizations.uuid,
+				name: organizations.name,
+				tells_of_joins: organizations.is_member_join_email_enabled,
+			})
 			.from(organizations)
 			.where(eq(organizations.id, group.organization_id)),
 	]);
@@ -217,9 +241,12 @@ const settle = (
 		.set({
 			// The first event after it about the same object, as in the trigger `activity_log_alert`.
 			position: sql`(select min(e.position) from activity_log as e
-				where e.organization_id = alerts.organization_id and e.is_system and e.position > ${last}
-				and e.scope = alerts.scope and e.activity = alerts.activity and alerts.subject =
-					coalesce(e."trigger" ->> 'batch_export_id', e."trigger" ->> 'plugin_config_id', e.item_id))`,
+				where e.organization_id = alerts.organization_id and ${isOf(type)} and e.position > ${last}
+				and e.scope = alerts.scope and e.activity = alerts.activity and ${
+					type === JOINS
+						? sql`e."trigger" ->> 'via' in ${TOLD}`
+						: sql`alerts.subject = coalesce(e."trigger" ->> 'batch_export_id', e."trigger" ->> 'plugin_config_id', e.item_id)`
+				})`,
 			due_at: sql`iif(${alerts.position} <= ${last}, ${iso(at + itemIntervalMs(type))}, ${alerts.due_at})`,
 		})
 		.where(and(inGroup(alerts, group), isNotNull(alerts.position)));

@@ -1,5 +1,8 @@
+import { dateAndTime, range } from "../../lib/dates.ts";
 import { pluralize, shorten } from "../../lib/text.ts";
+import { consoleOf, ownPages } from "../../outbound/console.ts";
 import {
+	addressText,
 	linkTo,
 	type Mail,
 	type MailText,
@@ -8,13 +11,18 @@ import {
 	unlinked,
 } from "../../outbound/mail.ts";
 import type { EventRow } from "../events/event.ts";
-import type { Type } from "./types.ts";
+import { pageOf } from "../events/page.ts";
+import { TYPE_WORDS } from "../events/words.ts";
+import { columnsOf, type Type } from "./types.ts";
 
 /** The columns of an event that mails need. */
 export type Event = Pick<
 	EventRow,
 	"position" | "item_id" | "project_id" | "name" | "trigger" | "created_at"
->;
+> & {
+	/** The name of the person who joined; null for other events. */
+	person: string | null;
+};
 
 /** The maximum number of events listed in a mail. The mail mentions how many more there are. */
 const MAX_LISTED = 20;
@@ -32,39 +40,60 @@ const own = (event: Event, name: string) => trusted(detail(event, name));
 const count = (event: Event, name: string, noun: string) =>
 	trusted(pluralize(Number(detail(event, name)), noun));
 
-const windowOf = (event: Event) =>
-	unlinked`${own(event, "data_interval_start")} to ${own(event, "data_interval_end")}`;
+/** The date of an event's trigger; undefined if it isn't one. */
+function dateIn(event: Event, name: string) {
+	const at = new Date(detail(event, name));
+	return Number.isNaN(at.getTime()) ? undefined : at;
+}
 
-const ofExport = (event: Event) =>
-	`/api/projects/${event.project_id}/batch_exports/${detail(event, "batch_export_id")}`;
+const when = (event: Event, name: string) => {
+	const at = dateIn(event, name);
+	return trusted(at ? dateAndTime(at) : "an unknown time");
+};
 
-const ofRun = (event: Event) => `${ofExport(event)}/runs/${detail(event, "run_id")}`;
+function windowOf(event: Event) {
+	const start = dateIn(event, "data_interval_start");
+	const end = dateIn(event, "data_interval_end");
+	return trusted(start && end ? range(start, end) : "an unknown window");
+}
+
+/** How somebody joined, as in `Via` of src/people/memberships.ts. */
+const JOINED: Record<string, string> = {
+	invite: "accepted an invite",
+	sso: "joined by signing in through single sign-on",
+	scim: "was added by your identity provider",
+};
 
 type Wording = {
 	/** Returns the subject for `n` events of the organization. */
 	subject: (n: string, isOne: boolean, organization: string) => MailText;
 	/** Returns what happened. In the mail, it follows the object's name. */
 	line: (event: Event) => MailText;
-	/** Returns the path of the object. */
-	path: (event: Event, organization_id: string) => string;
+	/** The label of the link to the object. */
+	label: string;
 	/** The meaning of the events, and advice. */
 	advice: string;
 };
+
+const EXPORT = "See the export";
+
+const RUN = "See the run";
 
 const WORDINGS: Record<Type, Wording> = {
 	"batch_export.paused": {
 		subject: (n, isOne, of) =>
 			unlinked`${n} batch export${isOne ? " was" : "s were"} paused in ${of}`,
 		line: (event) => unlinked`${own(event, "reason")} The last error: ${errorOf(event)}`,
-		path: ofExport,
+		label: EXPORT,
 		advice:
-			"Fix the errors in the log of the export, then unpause it. To also export the windows of the pause, unpause it with a backfill.",
+			"Fix the errors in the log of the export, then resume it. It asks whether to export what arrived during the pause, too.",
 	},
 	"batch_export_run.failed": {
 		subject: (n, isOne, of) =>
 			unlinked`${n} run${isOne ? "" : "s"} of batch exports failed in ${of}`,
-		line: (event) => unlinked`${windowOf(event)}: ${errorOf(event)} ${own(event, "next_step")}`,
-		path: ofRun,
+		line: (event) =>
+			unlinked`Rows of ${windowOf(event)}: ${errorOf(event)} ${own(event, "next_step")}`,
+		label: RUN,
 		advice:
 			"Some or all rows of these windows are missing from the destination. Fix the cause, then retry the runs.",
 	},
@@ -72,62 +101,67 @@ const WORDINGS: Record<Type, Wording> = {
 		subject: (n, isOne, of) =>
 			unlinked`${n} batch export${isOne ? "" : "s"} skipped windows in ${of}`,
 		line: (event) =>
-			unlinked`${count(event, "windows", "window")} from ${windowOf(event)}. ${errorOf(event)}`,
-		path: ofExport,
+			unlinked`${count(event, "windows", "window")}, ${windowOf(event)}. ${errorOf(event)}`,
+		label: EXPORT,
 		advice:
 			"The rows of these windows are missing from the destination. Export what arrived in them with a backfill by arrival, as the log of the export says.",
 	},
 	"batch_export_run.completed": {
 		subject: (n, isOne, of) =>
 			unlinked`${n} run${isOne ? "" : "s"} of batch exports ${isOne ? "is" : "are"} complete in ${of}`,
-		line: (event) => unlinked`${windowOf(event)}: ${count(event, "rows", "row")}`,
-		path: ofRun,
+		line: (event) => unlinked`Rows of ${windowOf(event)}: ${count(event, "rows", "row")}`,
+		label: RUN,
 		advice: "The rows of these windows have arrived at the destination.",
 	},
 	"plugin_job.failed": {
 		subject: (n, isOne, of) => unlinked`${n} plugin job${isOne ? "" : "s"} failed in ${of}`,
 		line: (event) => unlinked`${errorOf(event)}`,
-		path: (event) =>
-			`/api/projects/${event.project_id}/plugin_configs/${detail(event, "plugin_config_id")}/logs`,
-		advice: "For details, see the log of the plugin config.",
+		label: "See the log",
+		advice: "The log of the plugin config has the details.",
 	},
 	"key.expiring": {
 		subject: (n, isOne, of) =>
 			unlinked`${n} API key${isOne ? " expires" : "s expire"} soon in ${of}`,
-		line: (event) => unlinked`${own(event, "mask_value")} expires at ${own(event, "expires_at")}`,
-		path: (event, organization_id) => {
-			const account = detail(event, "service_account_id");
-			return account
-				? `/api/organizations/${organization_id}/service_accounts/${account}/keys/${event.item_id}`
-				: `/api/personal_api_keys/${event.item_id}`;
-		},
+		line: (event) => unlinked`${own(event, "mask_value")} expires on ${when(event, "expires_at")}.`,
+		label: "See the key",
 		advice:
-			"Requests with an expired key are rejected. Give the key a later expires_at, or replace it before then.",
+			"Programs that use an expired key fail. Give the key a later expiry, or replace it before then.",
 	},
 	"domain.unverified": {
 		subject: (n, isOne, of) =>
 			unlinked`${n} domain${isOne ? " has" : "s have"} lost the DNS record that verifies ${isOne ? "it" : "them"} in ${of}`,
-		line: (event) => unlinked`missing since ${own(event, "missing_since")}: ${errorOf(event)}`,
-		path: (event, organization_id) =>
-			`/api/organizations/${organization_id}/domains/${event.item_id}`,
+		line: (event) => unlinked`Missing since ${when(event, "missing_since")}: ${errorOf(event)}`,
+		label: "See the domain",
 		advice:
-			"The domain stays verified, and nothing changes for people who sign in. Publish its verification_challenge as a TXT record again, or delete the domain.",
+			"The domain stays verified, and nothing changes for people who sign in. Publish the TXT record again, which the page of the domain shows, or delete the domain.",
 	},
 	"webhook.disabled": {
 		subject: (n, isOne, of) => unlinked`${n} webhook${isOne ? " was" : "s were"} disabled in ${of}`,
 		line: (event) => unlinked`${own(event, "reason")} The last error: ${errorOf(event)}`,
-		path: (event, organization_id) =>
-			`/api/organizations/${organization_id}/webhooks/${event.item_id}`,
+		label: "See the webhook",
 		advice:
-			"Fix the endpoint, then set enabled to true. The webhook's events wait until then, as long as the activity log keeps them, and arrive in order.",
+			"Fix the endpoint, then enable the webhook on its page. Its events wait until then, as long as the activity log keeps them, and arrive in order.",
 	},
 	"audit_stream.failed": {
 		subject: (n, isOne, of) => unlinked`${n} audit stream${isOne ? " fails" : "s fail"} in ${of}`,
 		line: (event) => unlinked`${errorOf(event)}`,
-		path: (event, organization_id) =>
-			`/api/organizations/${organization_id}/audit_streams/${event.item_id}`,
+		label: "See the stream",
 		advice:
 			"Fix the cause, or change the destination. A failing stream retries at least every hour and skips nothing, but entries that it hasn't delivered after 395 days are deleted.",
+	},
+	"audit_stream.delivered": {
+		subject: (n, isOne, of) =>
+			unlinked`${n} audit file${isOne ? " was" : "s were"} written in ${of}`,
+		line: (event) => unlinked`file ${own(event, "sequence")}, digest ${own(event, "digest")}`,
+		label: "See the stream",
+		advice:
+			"Keep this mail: whoever checks the files can compare them with these digests. A file that is missing or has another digest was removed or replaced.",
+	},
+	"member.created": {
+		subject: (n, isOne, of) => unlinked`${n} new member${isOne ? "" : "s"} in ${of}`,
+		line: (event) => trusted(JOINED[detail(event, "via")] ?? "joined"),
+		label: "See the member",
+		advice: "If you don't know somebody, remove them on the page of members.",
 	},
 };
 
@@ -138,26 +172,42 @@ type Digest = {
 	events: Event[];
 	/** Whether there were more events than in `events`. */
 	isMore: boolean;
+	/** The UUID of the recipient. */
+	to: string;
 };
 
+/** Returns the page of an event's object: of a person's key only for that person. */
+function pageFor({ type, organization, to }: Digest, event: Event) {
+	const { user_uuid, service_account_id } = event.trigger ?? {};
+	if (type === "member.created") return consoleOf(organization.id).memberWith(event.name ?? "");
+	return type === "key.expiring" && user_uuid === to && !service_account_id
+		? ownPages.key(event.item_id)
+		: pageOf(organization.id, { ...event, scope: columnsOf(type).scope });
+}
+
+/** Returns the name of an event's object; of a person who joined also the address. */
+function titleOf({ name, person }: Event) {
+	if (person === null) return unlinked`${name ?? ""}`;
+	const address = addressText(name ?? "");
+	return person ? unlinked`${person} (${address})` : address;
+}
+
 /** Returns the mail about events of one type (docs/notifications.md#mails). */
-export function compose(
-	appUrl: string,
-	{ type, organization, events, isMore }: Digest,
-): Omit<Mail, "to"> {
-	const { subject, line, path, advice } = WORDINGS[type];
-	const link = (path: string) => linkTo(appUrl, path);
+export function compose(appUrl: string, digest: Digest): Omit<Mail, "to"> {
+	const { type, organization, events, isMore } = digest;
+	const { subject, line, label, advice } = WORDINGS[type];
 	const n = events.length;
-	const listed = events.slice(0, MAX_LISTED).map((event) => {
-		const name = event.name ? unlinked`${event.name}: ` : "";
-		return unlinked`${trusted(`${event.created_at} – `)}${name}${line(event)}\n${trusted(link(path(event, organization.id)))}`;
-	});
+	const listed = events.slice(0, MAX_LISTED).map((event) => ({
+		text: unlinked`${titleOf(event)} – ${trusted(dateAndTime(new Date(event.created_at)))}\n${line(event)}`,
+		link: { label, url: linkTo(appUrl, pageFor(digest, event)) },
+	}));
 	const others = n - listed.length;
 	const rest = isMore
 		? unlinked`And more than ${others} others.`
 		: others > 0
 			? unlinked`And ${others} more.`
 			: undefined;
+	const { notifications } = consoleOf(organization.id);
 	return {
 		subject: subject(isMore ? `More than ${n}` : String(n), n === 1 && !isMore, organization.name),
 		paragraphs: [
@@ -165,8 +215,10 @@ export function compose(
 			...listed,
 			...(rest ? [rest] : []),
 			trusted(advice),
-			unlinked`You get this mail because ${organization.name} has notifications for ${trusted(type)}. An admin can change the recipients or turn them off: PATCH ${trusted(link(`/api/organizations/${organization.id}/notifications`))}`,
 		],
-		link: { label: "About notifications", url: link("/docs/notifications") },
+		why: {
+			text: unlinked`You get this mail because ${organization.name} sends you this notification: ${trusted(TYPE_WORDS[type])} (${trusted(type)}). Its admins choose who gets which.`,
+			link: { label: "Notifications", url: linkTo(appUrl, notifications) },
+		},
 	};
 }

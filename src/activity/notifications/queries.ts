@@ -8,7 +8,7 @@ import { organizations } from "../../db/schema/organizations.ts";
 import { isActivePerson, members, users } from "../../db/schema/people.ts";
 import { doesNotExist, orNotFound } from "../../http/errors.ts";
 import type { Notifications, update as Update } from "./shape.ts";
-import { columnsOf, effective, TYPES } from "./types.ts";
+import { columnsOf, effective, JOINS, TYPES } from "./types.ts";
 
 /** SQL for the UUIDs of the active members in the list of a row of `notifications`, as JSON. */
 const activeRecipients = sql`(select json_group_array(listed.value)
@@ -17,22 +17,25 @@ const activeRecipients = sql`(select json_group_array(listed.value)
 	.mapWith((json): string[] => JSON.parse(json))
 	.as("active");
 
-/** Selects the settings of the organization. */
+/** Selects the settings of the organization; a row without a type if it has none. */
 const select = ({ db, organization }: Tenant) =>
 	db
 		.select({
+			tells_of_joins: organizations.is_member_join_email_enabled,
 			scope: notifications.scope,
 			activity: notifications.activity,
 			recipients: notifications.recipients,
 			active: activeRecipients,
 		})
-		.from(notifications)
-		.where(eq(notifications.organization_id, organization));
+		.from(organizations)
+		.leftJoin(notifications, eq(notifications.organization_id, organizations.id))
+		.where(eq(organizations.id, organization));
 
 type Row = Awaited<ReturnType<typeof select>>[number];
 
 const toNotifications = (rows: Row[]): z.infer<typeof Notifications> => ({
 	subscriptions: TYPES.map((type) => {
+		if (type === JOINS && !rows[0]?.tells_of_joins) return { type, recipients: [] };
 		const { scope, activity } = columnsOf(type);
 		const row = rows.find((row) => row.scope === scope && row.activity === activity);
 		return { type, recipients: effective(type, row?.recipients ?? null, row?.active ?? []) };
@@ -93,26 +96,39 @@ export async function update(
 	const changed = wanted.filter((one) => changes(was.get(one.type) ?? {}, one).length > 0);
 	if (changed.length === 0) return before;
 	const { id, uuid, name } = orNotFound(row);
+	const joins = changed.find(({ type }) => type === JOINS);
 	const settings = JSON.stringify(
-		changed.map(({ type, recipients }) => ({ ...columnsOf(type), recipients })),
+		changed.map(({ type, recipients }) => ({
+			...columnsOf(type),
+			// Whether these are mailed at all is in the organization's row.
+			recipients: type === JOINS && recipients.length === 0 ? null : recipients,
+		})),
 	);
 	const after = await tenant.write({
 		changes: [
 			db
 				.insert(notifications)
 				.select(
-					sql`select ${id}, value ->> 'scope', value ->> 'activity', value -> 'recipients', '' from json_each(${settings}) where true`,
+					sql`select ${id}, value ->> 'scope', value ->> 'activity', nullif(value -> 'recipients', 'null'), '' from json_each(${settings}) where true`,
 				)
 				.onConflictDoUpdate({
 					target: [notifications.organization_id, notifications.scope, notifications.activity],
 					set: { recipients: sql`excluded.recipients` },
 				}),
+			...(joins
+				? [
+						db
+							.update(organizations)
+							.set({ is_member_join_email_enabled: joins.recipients.length > 0 })
+							.where(eq(organizations.id, id)),
+					]
+				: []),
 			// Alerts of types that are no longer mailed.
 			db.delete(alerts).where(
 				and(
 					eq(alerts.organization_id, id),
 					sql`(${alerts.scope}, ${alerts.activity}) in (select value ->> 'scope', value ->> 'activity'
-							from json_each(${settings}) where value -> 'recipients' = '[]')`,
+							from json_each(${settings}) where value -> 'recipients' in ('[]', 'null'))`,
 				),
 			),
 		],

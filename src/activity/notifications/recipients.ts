@@ -6,7 +6,7 @@ import type { Recipients } from "../../db/schema/notifications.ts";
 import { projects } from "../../db/schema/organizations.ts";
 import { isActivePerson, members, users } from "../../db/schema/people.ts";
 import type { Event } from "./mails.ts";
-import { effective, type Type } from "./types.ts";
+import { effective, JOINS, type Type } from "./types.ts";
 
 /** Returns the user whose key an event is about; undefined for other events. */
 const ownerOf = ({ trigger }: Event) =>
@@ -52,16 +52,19 @@ const isAdmin = ({ level }: Person) => level >= ADMIN;
 const canSee = (person: Person, { project_id }: Event) =>
 	project_id === null || isAdmin(person) || person.projects.includes(project_id);
 
+/** The mails of a person. */
+type Addressee = { uuid: string; email: string; events: Event[] };
+
 /**
  * Returns who gets a mail, and about which of the events. An event that none of the recipients can
- * see goes to the admins.
+ * see goes to the admins. Nobody is told that they joined themselves.
  * @param set the recipients that the organization has set; null: the default
  */
 export async function addressees(
 	db: Database,
 	organization_id: number,
 	{ type, set, events }: { type: Type; set: Recipients | null; events: Event[] },
-): Promise<Map<string, Event[]>> {
+): Promise<Addressee[]> {
 	const listed = Array.isArray(set) ? set : [];
 	const owners = events.flatMap((event) => ownerOf(event) ?? []);
 	const people = await selectPeople(db, organization_id, [...listed, ...owners], events);
@@ -76,15 +79,13 @@ export async function addressees(
 			: recipients === "owner"
 				? person.uuid === ownerOf(event)
 				: recipients.includes(person.uuid);
-	const mails = new Map<string, Event[]>();
-	if (recipients.length === 0) return mails;
+	if (recipients.length === 0) return [];
+	const mails = people.map(({ uuid, email }): Addressee => ({ uuid, email, events: [] }));
 	for (const event of events) {
+		const isOther = ({ email }: Person) => type !== JOINS || email !== event.name;
 		const chosen = people.filter((person) => isChosen(person, event) && canSee(person, event));
-		for (const { email } of chosen.length > 0 ? chosen : people.filter(isAdmin))
-			mails
-				.set(email, mails.get(email) ?? [])
-				.get(email)
-				?.push(event);
+		const told = (chosen.length > 0 ? chosen : people.filter(isAdmin)).filter(isOther);
+		for (const person of told) mails[people.indexOf(person)]?.events.push(event);
 	}
-	return mails;
+	return mails.filter(({ events }) => events.length > 0);
 }

@@ -29,6 +29,10 @@ export const Subscription = z
 				"a webhook was disabled, because its endpoint returned 410 or failed for five days. Mailed to admins by default.",
 			"audit_stream.failed":
 				"an audit stream can't deliver the activity log. Mailed to admins by default.",
+			"audit_stream.delivered":
+				"an audit stream wrote a file. The event has its signed head. Not mailed by default.",
+			"member.created":
+				"somebody joined through an invite or a provider. Mailed to admins by default, unless the organization's `is_member_join_email_enabled` is false, which turning these mails off and on changes, too.",
 		}),
 		recipients: z
 			.union([z.enum(WORDS), z.array(z.guid())])

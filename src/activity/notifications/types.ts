@@ -1,9 +1,8 @@
-import { kindsOf, SYSTEM_TYPES, typeOf } from "../../db/event_types.ts";
+import { kindsOf, MAILED_TYPES, typeOf } from "../../db/event_types.ts";
 import type { Recipients } from "../../db/schema/notifications.ts";
 import { DAY_MS, HOUR_MS } from "../../lib/time.ts";
 
-/** The types of events that can be mailed (docs/notifications.md#what-is-mailed). */
-export const TYPES = SYSTEM_TYPES;
+export const TYPES = MAILED_TYPES;
 export type Type = (typeof TYPES)[number];
 
 /**
@@ -20,14 +19,22 @@ export const DEFAULTS: Record<Type, Recipients> = {
 	"domain.unverified": "admins",
 	"webhook.disabled": "admins",
 	"audit_stream.failed": "admins",
+	"audit_stream.delivered": [],
+	"member.created": "admins",
 };
+
+/**
+ * The type whose switch is the organization's `is_member_join_email_enabled`. Its events are
+ * people's. The trigger `activity_log_alert` repeats both.
+ */
+export const JOINS: Type = "member.created";
 
 /** An organization gets at most one mail per type in this time, in milliseconds. */
 export const MIN_INTERVAL_MS = HOUR_MS;
 
 /** Returns how often an object, such as an export, may cause a mail, in milliseconds. */
 export const itemIntervalMs = (type: Type) =>
-	type.startsWith("batch_export") || type === "audit_stream.failed" ? DAY_MS : HOUR_MS;
+	type.startsWith("batch_export") || type.startsWith("audit_stream") ? DAY_MS : HOUR_MS;
 
 /** Returns the columns of a type in the activity log. */
 export function columnsOf(type: Type) {

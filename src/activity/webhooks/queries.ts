@@ -14,8 +14,9 @@ import { webhooks } from "../../db/schema/webhooks.ts";
 import { NO_LEASE } from "../../delivery/lease.ts";
 import { invalid } from "../../http/errors.ts";
 import { mapResults, type Page } from "../../http/page.ts";
-import { iso, now } from "../../lib/time.ts";
-import { newSecret, ROLL_MS, sealRoutingKey, sealSecret } from "./secret.ts";
+import { type Overlap, overlapEnd } from "../../keys/overlap.ts";
+import { now } from "../../lib/time.ts";
+import { newSecret, sealRoutingKey, sealSecret } from "./secret.ts";
 import {
 	create,
 	nameOf,
@@ -208,17 +209,20 @@ export async function remove(tenant: Tenant, id: string) {
 	await removeRow(tenant, { ...entry, values: valuesOf(row) }, webhooks, byId(tenant, row.id));
 }
 
+type Roll = { overlap?: Overlap | undefined };
+
 /** Rolls the secret. Throws 400 if another request did so first. */
-export const roll = (tenant: Tenant, id: string) =>
-	retry(() => tryRoll(tenant, id), {
+export const roll = (tenant: Tenant, id: string, { overlap = "24h" }: Roll) =>
+	retry(() => tryRoll(tenant, id, overlap), {
 		retries: 0,
 		error: () => invalid(null, "The webhook was rolled or removed by another request."),
 	});
 
-async function tryRoll(tenant: Tenant, id: string) {
+async function tryRoll(tenant: Tenant, id: string, overlap: Overlap) {
 	const row = await read(tenant, id);
 	const secret = newSecret();
 	const sealed = await sealSecret(tenant.env, row.id, secret);
+	const until = overlapEnd(overlap);
 	const after = await tenant.write({
 		checks: [
 			assertExists(tenant.db, webhooks, and(byId(tenant, row.id), eq(columns.secret, row.secret))),
@@ -229,12 +233,12 @@ async function tryRoll(tenant: Tenant, id: string) {
 				.set({
 					...NO_LEASE,
 					secret: sealed,
-					previous_secret: row.secret,
-					previous_secret_expires_at: iso(Date.now() + ROLL_MS),
+					previous_secret: until && row.secret,
+					previous_secret_expires_at: until,
 				})
 				.where(byId(tenant, row.id)),
 		],
-		entries: [entryOf("rolled", row)],
+		entries: [{ ...entryOf("rolled", row), trigger: { overlap } }],
 		answer: select(tenant).where(byId(tenant, row.id)),
 	});
 	return toWebhook(after, secret);

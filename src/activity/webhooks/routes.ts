@@ -4,6 +4,7 @@ import { atLeast } from "../../access/middleware.ts";
 import { ADMIN } from "../../db/schema/levels.ts";
 import { page } from "../../http/page.ts";
 import { created, noContent, ok, paginated, router } from "../../http/router.ts";
+import { rollBody } from "../../keys/overlap.ts";
 import * as deliveries from "./deliveries.ts";
 import * as webhooks from "./queries.ts";
 import { create, filters, replay, update, Webhook, WebhookDelivery } from "./shape.ts";
@@ -101,11 +102,12 @@ export default router({
 			id: "rollWebhook",
 			summary: "Roll the secret of a webhook",
 			description:
-				"Requires level 8. The response has a new `secret`; it isn't shown again. For 24 hours, deliveries are signed with both the new and the old secret.",
+				"Requires level 8. The response has a new `secret`; it isn't shown again. Until the end of the `overlap`, deliveries are signed with both the new and the old secret.",
 			errors: { invalid_input: "Another request rolled or deleted the webhook first." },
 		}),
 		atLeast(ADMIN),
-		async (c) => c.json(await webhooks.roll(c.var.tenant, c.req.param("id"))),
+		body(rollBody("24h"), webhooks.find),
+		async (c) => c.json(await webhooks.roll(c.var.tenant, c.req.param("id"), c.req.valid("json"))),
 	)
 	.post(
 		"/:id/replay",

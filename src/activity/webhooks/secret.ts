@@ -1,10 +1,6 @@
 import type { webhooks } from "../../db/schema/webhooks.ts";
 import { cipherOf } from "../../keys/secrets.ts";
 import { logWarning } from "../../lib/log.ts";
-import { DAY_MS } from "../../lib/time.ts";
-
-/** How long the previous secret also signs (docs/webhooks.md#rolling-the-secret). */
-export const ROLL_MS = DAY_MS;
 
 /** The field names with which secrets are encrypted. The first one is that of both columns. */
 const FIELD = "secret";

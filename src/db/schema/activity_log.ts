@@ -27,8 +27,9 @@ const newNonce = () => Math.floor(Math.random() * 2 ** RANDOM_BITS);
  * or object in their order. Entries of people and of the system have separate indexes: each entry
  * is in one of them, and neither list reads the entries of the other.
  *
- * Trigger `activity_log_alert`, after an insert by the system: if the type is mailed, inserts a row
- * of `alerts`, or updates the one that is there. Without a row in `notifications`, types are mailed
+ * Trigger `activity_log_alert`, after an insert by the system, or of somebody who joined through an
+ * invite or a provider: if the type is mailed, inserts a row of `alerts`, or updates the one that is
+ * there. All joins of an organization share one, and it must be told of them. Without a row in `notifications`, types are mailed
  * that have default recipients (src/activity/notifications/types.ts).
  * Trigger `activity_log_webhooks`, after an insert: makes the organization's webhooks due that
  * subscribe to the type and have no other events to deliver, and moves them to the position before it.

@@ -19,6 +19,10 @@ export type AuditFile = {
 		string,
 		{ uuid: string; first_name: string; email: string; is_service_account: boolean }
 	>;
+	/** Whether an event tells its head: all its entries are not such events themselves. */
+	is_announced: boolean;
+	/** The signed head in its last line; null if the service can't sign. */
+	signature: string | null;
 	/** The digest of its last line. */
 	digest: string;
 	/** How much of it a server has accepted in earlier attempts. */

@@ -39,6 +39,9 @@ export const RUN_STATUSES = [
 /** Few runs have these statuses, so an index of only these costs little. */
 export const UNSUCCESSFUL: string[] = ["Failed", "FailedRetryable", "Cancelled"];
 
+/** The statuses of runs that failed. */
+export const FAILED = ["Failed", "FailedRetryable"] as const;
+
 /** The condition of that index as a literal, because queries must repeat it exactly. */
 export const isUnsuccessful = sql.raw(`status in ('${UNSUCCESSFUL.join("', '")}')`);
 
@@ -86,6 +89,7 @@ export const batchExports = sqliteTable(
 		last_updated_at: updated_at(),
 		/** Not a text, because it is compared with the ends of runs. */
 		last_paused_at: moment(),
+		pause_note: text(),
 		start_at: text(),
 		end_at: text(),
 		xql_query: text(),
@@ -170,6 +174,8 @@ export const batchExportRuns = sqliteTable(
 		records_completed: integer().notNull().default(0),
 		records_total_count: integer(),
 		latest_error: text(),
+		/** Whether somebody said that the window of a failed run needn't be delivered. */
+		dismissed: boolean().notNull().default(false),
 		/** Scheduled runs, and those of backfills by arrival, select by arrival. */
 		by: text({ enum: SELECTIONS }).notNull().default("arrival"),
 		data_interval_start: moment().notNull(),
@@ -220,8 +226,14 @@ export const batchExportRuns = sqliteTable(
 );
 
 /**
- * The ranges that old runs delivered and missed, which don't overlap
- * (docs/internals/decisions/0007-old-runs-become-ranges.md). WITHOUT ROWID (in the migration).
+ * The condition for ranges that weren't delivered, and that nobody dismissed, as a literal, because
+ * queries must repeat it exactly. Windows of old backfills by event time aren't missing.
+ */
+export const isMissing = sql.raw(`"by" = 'arrival' and latest_error is not null and not dismissed`);
+
+/**
+ * The ranges that old runs delivered and missed, and those that the schedule passed over. They don't
+ * overlap (docs/internals/decisions/0007-old-runs-become-ranges.md). WITHOUT ROWID (in the migration).
  */
 export const batchExportRanges = sqliteTable(
 	"batch_export_ranges",
@@ -232,14 +244,20 @@ export const batchExportRanges = sqliteTable(
 		by: text({ enum: SELECTIONS }).notNull(),
 		start_at: moment().notNull(),
 		end_at: moment().notNull(),
-		/** null: the range was delivered. Otherwise the latest error of its runs. */
+		/** null: the range was delivered. Otherwise the latest error of its runs, or why it has none. */
 		latest_error: text(),
+		/** Whether a range that wasn't delivered needn't be. */
+		dismissed: boolean().notNull().default(false),
 		/** The number of completed runs, with their rows and bytes. */
 		runs: integer().notNull(),
 		rows: integer().notNull(),
 		bytes: integer().notNull(),
 	},
-	(t) => [primaryKey({ columns: [t.batch_export_id, t.by, t.start_at] })],
+	(t) => [
+		primaryKey({ columns: [t.batch_export_id, t.by, t.start_at] }),
+		// Serves each export that is read. Most have none.
+		index("batch_export_ranges_missing").on(t.batch_export_id, t.start_at).where(isMissing),
+	],
 );
 
 /** Statistics of an export's runs by day (UTC). WITHOUT ROWID (in the migration). */

@@ -31,7 +31,7 @@ export const alerts = sqliteTable(
 			.references(() => organizations.id, { onDelete: "cascade" }),
 		scope: text().notNull(),
 		activity: text().notNull(),
-		/** The export, plugin config, key or domain. */
+		/** The export, plugin config, key or domain; empty for joins. */
 		subject: text().notNull(),
 		/** The position of its first event that hasn't been mailed; null if all have been. */
 		position: integer(),

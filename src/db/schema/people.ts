@@ -33,6 +33,11 @@ export const users = sqliteTable("users", {
 	is_active: boolean().notNull().default(true),
 	/** Whether signing in requires the second factor in `two_factors`. */
 	is_2fa_enabled: boolean().notNull().default(false),
+	/**
+	 * When an admin reset the second factor, until the user signs in by mail, which proves the address
+	 * anew (docs/keys.md#a-lost-second-factor); null otherwise.
+	 */
+	factor_reset_at: text(),
 	/** Whether the user has an identity, by `identities_insert` and `identities_delete`. */
 	has_social_auth: boolean().notNull().default(false),
 	/**

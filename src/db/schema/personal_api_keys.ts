@@ -26,6 +26,9 @@ export const personalApiKeys = sqliteTable(
 		/** SHA-256 of the value, hex. The value itself isn't stored. */
 		hash: text().notNull().unique(),
 		mask_value: text().notNull(),
+		/** The hash of the value before the last roll, which works until then; null: there is none. */
+		previous_hash: text(),
+		previous_value_expires_at: text(),
 		scopes: list<string>(),
 		scoped_organizations: list<string>(),
 		scoped_projects: list<number>(),
@@ -51,6 +54,7 @@ export const personalApiKeys = sqliteTable(
 	},
 	(t) => [
 		index("personal_api_keys_user").on(t.user_id, t.id),
+		index("personal_api_keys_previous").on(t.previous_hash).where(sql`previous_hash is not null`),
 		// For ending the grants of an app that is deleted.
 		index("personal_api_keys_client").on(t.client_id).where(sql`client_id is not null`),
 		// For finding the keys for which the event is due.

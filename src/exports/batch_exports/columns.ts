@@ -10,6 +10,7 @@ import {
 	batchExportRuns,
 	batchExports,
 } from "../../db/schema/batch_exports.ts";
+import { undeliveredIn } from "../engine/undelivered.ts";
 import {
 	BatchExport,
 	BatchExportBackfill,
@@ -52,12 +53,14 @@ const MOMENTS = [
 	"last_updated_at",
 ] as const;
 
-/** Reads runs from JSON, in which moments are numbers. */
+/** Reads runs from JSON, in which moments and booleans are numbers. */
 function readRuns(json: string): Run[] {
 	const runs = JSON.parse(json);
-	for (const run of runs)
+	for (const run of runs) {
 		for (const name of MOMENTS)
 			if (run[name] !== null) run[name] = ownRunColumns[name].mapFromDriverValue(run[name]);
+		run.dismissed = run.dismissed === 1;
+	}
 	return runs;
 }
 
@@ -78,7 +81,7 @@ const latestRuns = (db: Database): SQL<Run[]> => {
 	);
 };
 
-const ownExportColumns = columnsOf(batchExports, BatchExport.omit({ id: true }));
+const ownExportColumns = columnsOf(batchExports, BatchExport.omit({ id: true, undelivered: true }));
 
 /** The columns of a `BatchExport`, the row's id and its next window, over `batch_exports`. */
 export const exportColumns = (db: Database) => ({
@@ -89,6 +92,7 @@ export const exportColumns = (db: Database) => ({
 	next_start_at: batchExports.next_start_at,
 	next_end_at: batchExports.next_end_at,
 	latest_runs: latestRuns(db).as("latest_runs"),
+	undelivered: undeliveredIn(db, sql`${batchExports.id}`).as("undelivered"),
 });
 
 const ownBackfillColumns = columnsOf(batchExportBackfills, BatchExportBackfill);

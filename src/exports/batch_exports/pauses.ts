@@ -9,7 +9,12 @@ import { beginBackfill, checkRunning } from "../engine/backfill_runs.ts";
 import { logWhere } from "../engine/run_log.ts";
 import { resume, resumeWithBackfill } from "../engine/windows.ts";
 import { launchBackfill, readWithRunning } from "./backfills.ts";
-import { type BatchExport, toBatchExport, type unpause as Unpause } from "./shape.ts";
+import {
+	type BatchExport,
+	type pause as Pause,
+	toBatchExport,
+	type unpause as Unpause,
+} from "./shape.ts";
 import {
 	activityOf,
 	launchWaiting,
@@ -22,12 +27,13 @@ import {
 } from "./statements.ts";
 
 /** Pauses an export. Runs that have started continue. */
-export const pause = (tenant: Tenant, id: string) => retry(() => tryPause(tenant, id));
+export const pause = (tenant: Tenant, id: string, body: z.infer<typeof Pause>) =>
+	retry(() => tryPause(tenant, id, body));
 
-async function tryPause(tenant: Tenant, id: string) {
+async function tryPause(tenant: Tenant, id: string, { pause_note }: z.infer<typeof Pause>) {
 	const row = await read(tenant, id);
 	if (row.paused) return toBatchExport(row);
-	const set = pausing(null);
+	const set = pausing(null, pause_note);
 	const { db } = tenant;
 	const isRunning = and(notDeleted(row.row_id), eq(batchExports.paused, false));
 	const message = "The export was paused.";
@@ -68,7 +74,10 @@ async function tryUnpause(
 			: undefined;
 	if (range) checkRunning(row, range, running);
 	const begin = range && beginBackfill(db, row, range, running);
-	const resumed = passPause(tenant, row, backfilled ?? resume(row, row, Date.now()));
+	const set = { paused: false, pause_note: null };
+	const resumed = passPause(tenant, row, backfilled ?? resume(row, row, Date.now()), {
+		isGivenUp: backfill === false,
+	});
 	const isPaused = and(
 		notDeleted(row.row_id),
 		eq(batchExports.paused, true),
@@ -80,13 +89,11 @@ async function tryUnpause(
 			...resumed.statements,
 			db
 				.update(batchExports)
-				.set({ paused: false, ...resumed.columns })
+				.set({ ...set, ...resumed.columns })
 				.where(eq(batchExports.id, row.row_id)),
 			...(begin?.changes ?? []),
 		],
-		entries: [
-			{ ...activityOf(row), activity: "unpaused", changes: changes(row, { paused: false }) },
-		],
+		entries: [{ ...activityOf(row), activity: "unpaused", changes: changes(row, set) }],
 		answer: selectOne(tenant, id),
 	});
 	const answer = toBatchExport(after);

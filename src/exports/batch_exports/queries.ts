@@ -122,6 +122,7 @@ async function tryUpdate(tenant: Tenant, id: string, body: z.infer<typeof Update
 		}),
 		...(xql_query !== undefined && parsedQuery(xql_query)),
 		...(rest.paused === true && !row.paused && pausing(rest.last_paused_at)),
+		...(rest.paused === false && row.paused && { pause_note: null }),
 	};
 	const after = {
 		...row,

@@ -1,7 +1,15 @@
 import * as z from "zod";
 import { body, query } from "../../access/input.ts";
 import { page } from "../../http/page.ts";
-import { created, noContent, ok, paginated, paginatedWithin, router } from "../../http/router.ts";
+import {
+	accepted,
+	created,
+	noContent,
+	ok,
+	paginated,
+	paginatedWithin,
+	router,
+} from "../../http/router.ts";
 import { TestResult } from "../../outbound/steps.ts";
 import * as backfills from "./backfills.ts";
 import * as history from "./history.ts";
@@ -21,9 +29,12 @@ import {
 	backfillFilters,
 	create,
 	logFilters,
+	pause,
+	RetriedWindows,
 	rangeFilters,
 	retry,
 	runFilters,
+	undelivered as span,
 	test,
 	testChanges,
 	UnpausedExport,
@@ -31,6 +42,7 @@ import {
 	update,
 } from "./shape.ts";
 import { testDestination, testNewDestination } from "./test_destination.ts";
+import * as undelivered from "./undelivered.ts";
 
 const DESCRIPTION =
 	"An export writes a project's events or persons to a destination, window after window. A backfill exports a range of time. Any member who can see the project can use all operations.";
@@ -134,8 +146,8 @@ const routes = ({ Id, section, listed, added }: Mounted) =>
 				description:
 					"Scheduled runs no longer start; runs that have started continue. Pausing a paused export changes nothing.",
 			}),
-			body(update, batchExports.find),
-			async (c) => c.json(await pauses.pause(c.var.tenant, c.req.param("id"))),
+			body(pause, batchExports.find),
+			async (c) => c.json(await pauses.pause(c.var.tenant, c.req.param("id"), c.req.valid("json"))),
 		)
 		.post(
 			"/:id/unpause",
@@ -148,6 +160,35 @@ const routes = ({ Id, section, listed, added }: Mounted) =>
 			body(unpause, batchExports.find),
 			async (c) =>
 				c.json(await pauses.unpause(c.var.tenant, c.req.param("id"), c.req.valid("json"))),
+		)
+		.post(
+			"/:id/retry_failed",
+			accepted(RetriedWindows, {
+				id: `retryFailed${Id}Windows`,
+				summary: "Export what wasn't delivered",
+				description:
+					"Retries the failed runs that `undelivered` counts, and adds runs for the windows that the schedule has passed over, oldest first, at most 500 of each. Repeating the request is safe: windows that are being exported don't count. The response comes immediately.",
+			}),
+			body(span, batchExports.find),
+			async (c) =>
+				c.json(
+					await undelivered.retryFailed(c.var.tenant, c.req.param("id"), c.req.valid("json")),
+					202,
+				),
+		)
+		.post(
+			"/:id/dismiss_failed",
+			ok(BatchExport, {
+				id: `dismissFailed${Id}Windows`,
+				summary: "Dismiss what wasn't delivered",
+				description:
+					"Says that nobody needs the windows that `undelivered` counts. Their runs stay as they are and can be retried. Returns the export.",
+			}),
+			body(span, batchExports.find),
+			async (c) =>
+				c.json(
+					await undelivered.dismissFailed(c.var.tenant, c.req.param("id"), c.req.valid("json")),
+				),
 		)
 		.post(
 			"/:id/test",

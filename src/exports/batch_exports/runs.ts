@@ -199,7 +199,8 @@ async function tryCancel(tenant: Tenant, id: string, run_id: string) {
 	return after;
 }
 
-const restarted = ({ from }: z.infer<typeof Retry>) => ({
+/** Returns the columns of a run that is retried. */
+export const restarted = ({ from }: z.infer<typeof Retry>) => ({
 	status: "Starting" as const,
 	// An attempt that is still running can't write any more, even before a new one is launched.
 	...NO_LEASE,
@@ -214,6 +215,7 @@ const restarted = ({ from }: z.infer<typeof Retry>) => ({
 				]),
 			)),
 	latest_error: null,
+	dismissed: false,
 	attempts: 0,
 	started_at: null,
 	finished_at: null,

@@ -17,6 +17,7 @@ import {
 	name,
 	queryMoment,
 	rawText,
+	text,
 	timestamp,
 } from "../../http/fields.ts";
 import { applyOnly, documentAs } from "../../http/router.ts";
@@ -24,6 +25,7 @@ import { checkedBy } from "../../http/valid.ts";
 import { changedDestination, destinationOfNew } from "../destinations/document.ts";
 import { DESTINATIONS, TYPES } from "../destinations/index.ts";
 import { parseConfig, shown } from "../destinations/secrets.ts";
+import { toUndelivered, type UndeliveredRows } from "../engine/undelivered.ts";
 import { parse } from "../query/query.ts";
 
 const STATUS_TEXTS = {
@@ -92,6 +94,9 @@ export const BatchExportRun = z
 			.nullable()
 			.describe("The id of the backfill that the run belongs to; null for a scheduled run."),
 		by: explain(z.enum(SELECTIONS), "What the run selects.", SELECTION_TEXTS),
+		dismissed: z
+			.boolean()
+			.describe("Whether somebody said that the window of a failed run needn't be delivered."),
 		attempt: z
 			.int()
 			.describe(
@@ -122,11 +127,34 @@ export const BatchExport = z
 		last_paused_at: timestamp()
 			.nullable()
 			.describe("When the export was last paused; null if never."),
+		pause_note: z
+			.string()
+			.nullable()
+			.describe(
+				"Why the export is paused, in the words of who paused it or of the service; null if they gave no reason, or it isn't paused.",
+			),
 		start_at: timestamp()
 			.nullable()
 			.describe("No window begins before this time; null for no limit."),
 		end_at: timestamp().nullable().describe("No window ends after this time; null for no limit."),
 		latest_runs: z.array(BatchExportRun).describe("The ten newest runs."),
+		// Not part of the interface (docs/internals/choices.md).
+		undelivered: z
+			.object({
+				windows: z.int().describe("How many windows; at most 500 failed runs are counted."),
+				start_at: timestamp().describe("Where the oldest of them begins."),
+				end_at: timestamp().describe("Where the newest of them ends."),
+				latest_error: z
+					.string()
+					.nullable()
+					.describe(
+						"The error of the run that failed last. If none failed, why the schedule passed the windows over.",
+					),
+			})
+			.nullable()
+			.describe(
+				"The windows that weren't delivered: their runs failed, or the schedule passed them over. They count until they are delivered or dismissed. null: there are none.",
+			),
 		xql_query: z
 			.string()
 			.nullable()
@@ -157,11 +185,16 @@ export const toBatchExport = ({
 	next_start_at: _start,
 	next_end_at: _end,
 	...row
-}: z.infer<typeof BatchExport> & {
+}: Omit<z.infer<typeof BatchExport>, "undelivered"> & {
 	row_id: number;
 	next_start_at: string;
 	next_end_at: string;
-}): z.infer<typeof BatchExport> => ({ ...row, destination: shown(row.destination) });
+	undelivered: UndeliveredRows;
+}): z.infer<typeof BatchExport> => ({
+	...row,
+	destination: shown(row.destination),
+	undelivered: toUndelivered(row.interval, row.undelivered),
+});
 
 const fields = z.object({
 	name: name(400).describe("The export's name."),
@@ -233,13 +266,20 @@ export const test = create.pick({ destination: true, model: true, xql_query: tru
 /** The settings that a test of a stored destination can change. */
 export const testChanges = applyOnly(update, Object.keys(test.shape));
 
-export const pause = applyOnly(update, []);
+const pauseFields = {
+	pause_note: text(500)
+		.nullable()
+		.optional()
+		.describe("Why you pause the export, for others to read; at most 500 characters."),
+};
+
+export const pause = applyOnly(update.extend(pauseFields), Object.keys(pauseFields));
 
 const unpauseFields = {
 	backfill: boolean()
 		.optional()
 		.describe(
-			"Whether to also export what arrived during the pause, whenever it happened; false by default.",
+			"Whether to also export what arrived during the pause, whenever it happened. By default, it isn't exported, and its windows count as not delivered; false says that nobody needs them.",
 		),
 };
 
@@ -325,7 +365,12 @@ export const BatchExportRange = z
 			.string()
 			.nullable()
 			.describe(
-				"null: the range was delivered. Otherwise it wasn't, and this is the error of the latest of its runs.",
+				"null: the range was delivered. Otherwise it wasn't, and this is the error of the latest of its runs, or why the schedule passed it over.",
+			),
+		dismissed: z
+			.boolean()
+			.describe(
+				"Whether a range that wasn't delivered needn't be: its runs were cancelled or dismissed, or a backfill by event time has exported it.",
 			),
 		runs: z.int().describe("How many completed runs delivered it; 0 if it wasn't delivered."),
 		rows: z.int().describe("How many rows these runs wrote."),
@@ -408,6 +453,25 @@ export const backfillFilters = z.object({
 	after: queryMoment().optional().describe("Only backfills whose range ends after this time."),
 	before: queryMoment().optional().describe("Only backfills whose range ends before this time."),
 });
+
+export const undelivered = z.object({
+	after: instant().optional().describe("Only windows that end after this time."),
+	before: instant().optional().describe("Only windows that begin before this time."),
+});
+
+/** What a request to export what wasn't delivered has started. */
+export const RetriedWindows = z
+	.object({
+		windows: z
+			.int()
+			.describe("How many windows are exported now: of failed runs, and those without a run."),
+		waiting: z
+			.int()
+			.describe(
+				"How many can't be retried yet, because the unfinished output of their runs is still being removed. Try again in a minute.",
+			),
+	})
+	.meta({ id: "RetriedWindows" });
 
 export const retry = z.object({
 	from: choice(["start"])

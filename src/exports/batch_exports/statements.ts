@@ -8,13 +8,20 @@ import type { Tenant } from "../../access/tenant.ts";
 import { visibleProject } from "../../access/visible.ts";
 import { aliased, insertEach } from "../../db/client.ts";
 import { counter, type List } from "../../db/list.ts";
-import { batchExportRuns, batchExports } from "../../db/schema/batch_exports.ts";
+import { batchExportRanges, batchExportRuns, batchExports } from "../../db/schema/batch_exports.ts";
 import { projects } from "../../db/schema/organizations.ts";
 import type { Page } from "../../http/page.ts";
 import { now } from "../../lib/time.ts";
 import { logWhere } from "../engine/run_log.ts";
 import { countInserted, isQueued, startRuns } from "../engine/start_runs.ts";
-import { describeSkipped, describeUnpaused, type resume } from "../engine/windows.ts";
+import { passedOver } from "../engine/undelivered.ts";
+import {
+	describeSkipped,
+	describeUnpaused,
+	LIMIT,
+	PAUSED,
+	type resume,
+} from "../engine/windows.ts";
 import { exportColumns } from "./columns.ts";
 
 /** The organization's exports that aren't deleted. The condition has the form of the index. */
@@ -96,11 +103,13 @@ type Resumed = Pick<ReturnType<typeof resume>, "windows" | "skipped" | "paused" 
  * Returns the statements for windows that ended before or while an export was paused: they insert
  * the runs that had not started when it was paused, and log which windows are not run. `columns`
  * are the columns of the export, which count the runs.
+ * @param isGivenUp whether nobody needs what arrived during the pause
  */
 export function passPause(
 	{ db }: Tenant,
 	{ row_id }: Row,
 	{ windows, skipped, paused, columns }: Resumed,
+	{ isGivenUp = false } = {},
 ) {
 	const runs = windows.map(({ start, end }) => ({
 		id: v7(),
@@ -108,6 +117,10 @@ export function passPause(
 		data_interval_start: start,
 		data_interval_end: end,
 	}));
+	const ranges = [
+		...(skipped ? [passedOver(skipped, LIMIT)] : []),
+		...(paused && !isGivenUp ? [passedOver(paused, PAUSED)] : []),
+	].map((range) => ({ batch_export_id: row_id, ...range }));
 	const ids = sql`${JSON.stringify(runs.map(({ id }) => id))}`;
 	const unpaused = { level: "INFO" as const, message: describeUnpaused(paused) };
 	const entry = skipped
@@ -116,6 +129,7 @@ export function passPause(
 	return {
 		statements: [
 			insertEach(db, batchExportRuns, { rows: runs }).onConflictDoNothing(),
+			insertEach(db, batchExportRanges, { rows: ranges }),
 			logWhere(db, { batch_export_id: row_id, ...entry }),
 		],
 		columns: {
@@ -127,9 +141,10 @@ export function passPause(
 	};
 }
 
-export const pausing = (last_paused_at: string | null | undefined) => ({
+export const pausing = (last_paused_at?: string | null, pause_note?: string | null) => ({
 	paused: true,
 	last_paused_at: last_paused_at ?? now(),
+	pause_note: pause_note || null,
 });
 
 export const notDeleted = (id: number) =>

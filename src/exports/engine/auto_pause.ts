@@ -39,7 +39,7 @@ export async function pauseIfFailing(env: Env, { run, batchExport }: Loaded) {
 		changes: [
 			db
 				.update(batchExports)
-				.set({ paused: true, last_paused_at: at })
+				.set({ paused: true, last_paused_at: at, pause_note: reason })
 				.where(eq(batchExports.id, id)),
 			logWhere(db, {
 				batch_export_id: id,

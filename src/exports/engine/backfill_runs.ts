@@ -13,6 +13,7 @@ import { conflict, throttled } from "../../http/errors.ts";
 import { pluralize } from "../../lib/text.ts";
 import { iso, now } from "../../lib/time.ts";
 import { logWhere } from "./run_log.ts";
+import { dismissMissing, takeMissing } from "./undelivered.ts";
 import {
 	firstMissing,
 	type Interval,
@@ -111,6 +112,12 @@ export function beginBackfill(
 				next_start_at: first?.end ?? start,
 				total_runs: total,
 			}),
+			...(first
+				? dismissMissing(db, batch_export_id, {
+						start,
+						end: iso(Date.parse(start) + total * LENGTHS[interval]),
+					})
+				: takeMissing(db, batch_export_id, { start, end })),
 			...(first ? [runOf(db, { id, batch_export_id, by }, first)] : []),
 			count(db, batch_export_id, { backfills: 1, runs: first ? 1 : 0 }),
 			logWhere(db, {

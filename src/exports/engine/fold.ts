@@ -6,6 +6,7 @@ import { batchExportRanges, batchExportRuns, batchExports } from "../../db/schem
 import { shorten } from "../../lib/text.ts";
 import { DAY_MS, iso, MINUTE_MS } from "../../lib/time.ts";
 import { changesOf, type Range } from "./ranges.ts";
+import { isUndelivered } from "./undelivered.ts";
 
 /** How many runs a tick folds. */
 const FOLD_BATCH_SIZE = 3000;
@@ -47,6 +48,7 @@ function selectOld(db: Database, at: number, before: number) {
 				by: runs.by,
 				status: runs.status,
 				latest_error: runs.latest_error,
+				dismissed: sql<number>`not (${isUndelivered})`.as("is_dismissed"),
 				rows: runs.records_completed,
 				bytes: runs.bytes,
 				start: runs.data_interval_start,
@@ -66,6 +68,8 @@ function selectOld(db: Database, at: number, before: number) {
 					sql`not exists (select 1 from batch_export_backfills as running
 						where running.batch_export_id = ${batchExports.id} and running.id = ${runs.backfill_id}
 						and running.status = 'Running')`,
+					// Only a retry can export its window as the backfill would have.
+					sql`not (${runs.by} = 'event' and ${isUndelivered})`,
 				),
 			)
 			.orderBy(batchExports.id, runs.id)
@@ -89,10 +93,11 @@ function rangeOf({ batch_export_id, by, start, end, status, ...run }: Old): Stor
 	const range = { batch_export_id, by, start, end };
 	const { latest_error, rows, bytes } = run;
 	return status === "Completed"
-		? { ...range, latest_error: null, runs: 1, rows, bytes }
+		? { ...range, latest_error: null, dismissed: false, runs: 1, rows, bytes }
 		: {
 				...range,
 				latest_error: shorten(latest_error ?? status, MAX_REASON_CHARACTERS),
+				dismissed: Boolean(run.dismissed),
 				runs: 0,
 				rows: 0,
 				bytes: 0,
@@ -159,7 +164,7 @@ function replace(db: Database, old: Old[], removed: Stored[], written: Stored[])
 		}).onConflictDoUpdate({
 			target: [batchExportRanges.batch_export_id, batchExportRanges.by, batchExportRanges.start_at],
 			set: Object.fromEntries(
-				(["end_at", "latest_error", "runs", "rows", "bytes"] as const).map((name) => [
+				(["end_at", "latest_error", "dismissed", "runs", "rows", "bytes"] as const).map((name) => [
 					name,
 					sql.raw(`excluded.${name}`),
 				]),

@@ -5,6 +5,8 @@ import type { Window } from "./windows.ts";
 export type Range = Window & {
 	/** null: it was delivered. Otherwise the latest error of its runs, because of which it wasn't. */
 	latest_error: string | null;
+	/** Whether a range that wasn't delivered needn't be. */
+	dismissed: boolean;
 	runs: number;
 	rows: number;
 	bytes: number;
@@ -42,13 +44,21 @@ function without<R extends Range>(range: R, windows: Window[]) {
 	return at < range.end ? [...parts, { ...range, start: at }] : parts;
 }
 
-/**
- * Merges ranges, oldest first, so that none overlaps another. Where they overlap, `delivered` wins.
- */
+/** The kinds of ranges, which stay apart. Where two overlap, the first of them wins. */
+const KINDS = ["delivered", "missing", "dismissed"] as const;
+
+const kindOf = ({ latest_error, dismissed }: Range) =>
+	latest_error === null ? "delivered" : dismissed ? "dismissed" : "missing";
+
+/** Merges ranges, oldest first, so that none overlaps another. */
 export function merge<R extends Range>(ranges: R[]): R[] {
-	const delivered = union(ranges.filter(({ latest_error }) => latest_error === null));
-	const missing = union(ranges.filter(({ latest_error }) => latest_error !== null));
-	return [...delivered, ...missing.flatMap((range) => without(range, delivered))].toSorted(byStart);
+	let merged: R[] = [];
+	for (const kind of KINDS) {
+		const others = union(ranges.filter((range) => kindOf(range) === kind));
+		const uncovered = others.flatMap((range) => without(range, merged));
+		merged = merged.concat(uncovered).toSorted(byStart);
+	}
+	return merged;
 }
 
 /** Merges ranges into stored ones. Returns the stored ones that disappear, and those to write. */

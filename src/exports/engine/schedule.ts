@@ -7,6 +7,7 @@ import { insertEntries } from "../../db/record.ts";
 import {
 	batchExportBackfills,
 	batchExportLogs,
+	batchExportRanges,
 	batchExportRuns,
 	batchExports,
 } from "../../db/schema/batch_exports.ts";
@@ -19,6 +20,7 @@ import { foldOldRuns } from "./fold.ts";
 import { loadRun } from "./loaded.ts";
 import { EXPORT_LOGS } from "./run_log.ts";
 import { countInserted, isQueued, restartLostRuns, startRuns } from "./start_runs.ts";
+import { passedOver } from "./undelivered.ts";
 import { describeSkipped, dueWindows, howToExport, LIMIT, type Skipped } from "./windows.ts";
 
 /** Exports in a batch. Their missed runs are one value, which D1 limits to 2,000,000 bytes. */
@@ -129,6 +131,10 @@ async function insertDueRuns(db: Database, at: number) {
 			rows: runsOf.flat(),
 			condition: isUnchanged,
 		}).onConflictDoNothing(),
+		insertEach(db, batchExportRanges, {
+			rows: skipping.map((plan) => ({ ...common(plan), ...passedOver(plan.skipped, LIMIT) })),
+			condition: isUnchanged,
+		}),
 		appendEach(db, EXPORT_LOGS, entries, isUnchanged),
 		insertEntries(db, events, isUnchanged),
 		db

@@ -43,7 +43,7 @@ const boundaryPast = (interval: Interval, at: number) =>
 	boundaryBefore(interval, at) + LENGTHS[interval];
 
 /** Returns the first boundary of the interval's grid at or after `at`. */
-const boundaryAfter = (interval: Interval, at: number) => boundaryPast(interval, at - 1);
+export const boundaryAfter = (interval: Interval, at: number) => boundaryPast(interval, at - 1);
 
 /** Returns an export's fixed delay in ms, so that not all start at once when a window ends. */
 export const delay = (id: string, interval: Interval) =>
@@ -241,6 +241,9 @@ export function lastWindow(interval: Interval, now: number): Window {
 
 /** Why windows are skipped after downtime. */
 export const LIMIT = `At most ${MAX_CATCH_UP_WINDOWS} missed windows are caught up.`;
+
+/** Why windows that ended during a pause have no runs. */
+export const PAUSED = "The export was paused.";
 
 /** Says how to export what arrived in a range that the schedule has passed over. */
 export const howToExport = ({ start, end }: Window) =>

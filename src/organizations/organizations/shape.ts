@@ -15,7 +15,7 @@ const LOGO_TEXT =
 	"The UUID of the image that serves as logo; null for none. The service doesn't check that the image exists.";
 
 const JOIN_MAIL_TEXT =
-	"Whether the other admins and owners get a mail when someone accepts an invite.";
+	"Whether the other admins and owners are told by mail who has joined, at most once an hour. Who gets these mails instead is a notification, `member.created`.";
 
 const ENFORCE_2FA_TEXT =
 	"Whether members need a second factor to sign in; null if never set. API keys work without one.";

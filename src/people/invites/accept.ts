@@ -4,7 +4,6 @@ import { commit, retry } from "../../access/unit_of_work.ts";
 import type { App } from "../../env.ts";
 import { forbidden, invalid, orNotFound } from "../../http/errors.ts";
 import { remember } from "../../keys/rows.ts";
-import { configured, send } from "../../outbound/mail.ts";
 import { toPersonalApiKey } from "../personal_api_keys/shape.ts";
 import { acceptance, firstKey } from "./accept_batch.ts";
 import {
@@ -14,7 +13,6 @@ import {
 	isUnproved,
 	mustSignIn,
 } from "./invitation.ts";
-import { mailAdmins } from "./mails.ts";
 import { type Accepted, isPastExpiry, type accept as Names } from "./shape.ts";
 
 /**
@@ -67,16 +65,9 @@ async function write(
 	const { db, invite } = invitation;
 	const minted = await firstKey(invitation);
 	const write = acceptance(invitation, names, minted);
-	const { users, keys, admins } = await commit(c.env, db, write, c);
+	const { users, keys } = await commit(c.env, db, write, c);
 	const [key] = keys;
 	if (key) await remember(c.env, key);
-	const person = orNotFound(users[0]);
-	if (invite.tells_admins && configured(c.env))
-		c.executionCtx.waitUntil(
-			Promise.all(
-				admins.map(({ email }) => send(c.env, mailAdmins(email, person, invite.organization_name))),
-			),
-		);
 	return {
 		organization: {
 			id: invite.organization_uuid,
@@ -84,7 +75,7 @@ async function write(
 			slug: invite.slug,
 			membership_level: invite.level,
 		},
-		user: person,
+		user: orNotFound(users[0]),
 		personal_api_key: key ? toPersonalApiKey(key, minted.value) : null,
 	};
 }

@@ -1,10 +1,10 @@
-import { and, eq, ne, sql } from "drizzle-orm";
+import { and, eq, sql } from "drizzle-orm";
 import { v7 } from "uuid";
 import type * as z from "zod";
 import { keyStillWorks } from "../../access/recheck.ts";
 import { visibleTo } from "../../access/visible.ts";
 import { assertExists, assertThat } from "../../db/client.ts";
-import { invites, isActivePerson, isAdminLevel, members, users } from "../../db/schema/people.ts";
+import { invites, members, users } from "../../db/schema/people.ts";
 import { personalApiKeys } from "../../db/schema/personal_api_keys.ts";
 import { endKeys, mint } from "../../keys/rows.ts";
 import { needsMoreThanMail } from "../identities/sign_in_rules.ts";
@@ -114,19 +114,6 @@ export function acceptance(
 		],
 		answers: {
 			users: db.select(userColumns).from(users).where(eq(users.email, target_email)),
-			/** For the mails to admins. */
-			admins: db
-				.select({ email: users.email })
-				.from(members)
-				.innerJoin(users, eq(users.id, members.user_id))
-				.where(
-					and(
-						eq(members.organization_id, organization_id),
-						isAdminLevel,
-						isActivePerson,
-						ne(users.email, target_email),
-					),
-				),
 			/** None if the user keeps their keys. */
 			keys: key.select,
 		},

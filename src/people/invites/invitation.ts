@@ -49,7 +49,6 @@ export async function findInvitation(c: Context<App>, token: string) {
 				organization_uuid: organizations.uuid,
 				organization_name: organizations.name,
 				slug: organizations.slug,
-				tells_admins: organizations.is_member_join_email_enabled,
 				inviter: {
 					first_name: aliased(inviter.first_name, "inviter_first_name"),
 					last_name: aliased(inviter.last_name, "inviter_last_name"),

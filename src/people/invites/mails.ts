@@ -2,6 +2,7 @@ import type { Context } from "hono";
 import type * as z from "zod";
 import type { Caller } from "../../access/guard.ts";
 import type { App } from "../../env.ts";
+import { dateAndTime } from "../../lib/dates.ts";
 import {
 	addressText,
 	greeting,
@@ -14,7 +15,7 @@ import {
 	unlinked,
 } from "../../outbound/mail.ts";
 import { expiresAt, type Invite, type NewInvite } from "./shape.ts";
-import { dateAndTime, nameOf, type Person, roleOf } from "./wording.ts";
+import { nameOf, type Person, roleOf } from "./wording.ts";
 
 /** The name and the email address, like `introduce`. */
 function introduction(person: Person) {
@@ -23,18 +24,6 @@ function introduction(person: Person) {
 	if (name === person.email) return address;
 	return isReachable(person.email) ? unlinked`${name} (${address})` : unlinked`${name}`;
 }
-
-/**
- * Composes the mail that tells an admin who joined. The name isn't in the subject: until now, the
- * person was a stranger.
- */
-export const mailAdmins = (to: string, person: Person, organization: string): Mail => ({
-	to,
-	subject: unlinked`A new member has joined ${organization}`,
-	paragraphs: [
-		unlinked`${introduction(person)} accepted an invite and is now a member of ${organization} on Tenantry.`,
-	],
-});
 
 /** The recipient may not know the inviter or the organization, so the subject has no names. */
 const invitation = (invite: z.infer<typeof Invite>, organization: string, url: string): Mail => {

@@ -8,11 +8,13 @@ import type * as z from "zod";
 import type { App } from "../../env.ts";
 import { ApiError, invalid, parseError } from "../../http/errors.ts";
 import { htmlPage, router } from "../../http/router.ts";
+import { dateAndTime } from "../../lib/dates.ts";
+import { ownPages } from "../../outbound/console.ts";
 import { multiLine, NO_DETECTION, singleLine } from "../../outbound/mail.ts";
 import { accept } from "./accept.ts";
 import { findInvitation, type Invitation, isTakeover, mustSignIn } from "./invitation.ts";
 import { type Accepted, expiresAt, accept as form, isExpired, OF_LINK } from "./shape.ts";
-import { dateAndTime, introduce, roleOf } from "./wording.ts";
+import { introduce, roleOf } from "./wording.ts";
 
 type Html = HtmlEscapedString | Promise<HtmlEscapedString>;
 
@@ -102,7 +104,7 @@ const acceptForm = (invitation: Invitation) => html`${isTakeover(invitation) && 
 /** Leads to the console. Browsers don't send the token, in the fragment, to servers. */
 const signInFirst = (c: Context<App>) =>
 	html`<p>To accept it, sign in first: a link in a mail is not enough to sign in with this email address.</p>
-<p><a class="button" href="/console/accept#invite=${c.req.param("token")}">Sign in and accept</a></p>`;
+<p><a class="button" href="${ownPages.accept}#invite=${c.req.param("token")}">Sign in and accept</a></p>`;
 
 function invitePage(c: Context<App>, invitation: Invitation) {
 	const { invite } = invitation;
@@ -119,7 +121,7 @@ ${mustSignIn(invitation) ? signInFirst(c) : acceptForm(invitation)}`,
 	);
 }
 
-const OPEN_CONSOLE = html`<p><a class="button" href="/console">Open the console</a></p>`;
+const OPEN_CONSOLE = html`<p><a class="button" href="${ownPages.overview}">Open the console</a></p>`;
 
 const welcomePage = (
 	c: Context<App>,

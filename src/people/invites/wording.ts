@@ -16,12 +16,3 @@ export const introduce = (person: Person) => {
 /** Returns the membership level in words. */
 export const roleOf = (level: number) =>
 	level >= OWNER ? "an owner" : level >= ADMIN ? "an admin" : "a member";
-
-const format = new Intl.DateTimeFormat("en-GB", {
-	dateStyle: "long",
-	timeStyle: "short",
-	timeZone: "UTC",
-});
-
-/** Formats a time, for example as "2 January 2026 at 15:04 UTC". */
-export const dateAndTime = (at: Date) => `${format.format(at)} UTC`;

@@ -13,6 +13,7 @@ import { invalid, orNotFound } from "../../http/errors.ts";
 import type { Page } from "../../http/page.ts";
 import { isAllowed } from "../../keys/addresses.ts";
 import { newKey } from "../../keys/keys.ts";
+import { type Overlap, overlapEnd } from "../../keys/overlap.ts";
 import { changeKeys, endKey, mint, remember } from "../../keys/rows.ts";
 import { now } from "../../lib/time.ts";
 import { canWrite, keyChanged, mailCaller } from "../users/mails.ts";
@@ -252,14 +253,16 @@ export async function remove(tenant: Tenant, owner: Owner, id: string) {
 	await tenant.write(endKey(tenant.db, isThis, [deleted]));
 }
 
+type Roll = { overlap?: Overlap | undefined };
+
 /** Gives the key a new value. Throws 400 if another request rolled or deleted it first. */
-export const roll = (tenant: Tenant, owner: Owner, id: string) =>
-	retry(() => tryRoll(tenant, owner, id), {
+export const roll = (tenant: Tenant, owner: Owner, id: string, { overlap = "none" }: Roll) =>
+	retry(() => tryRoll(tenant, owner, id, overlap), {
 		retries: 0,
 		error: () => invalid(null, "The key was rolled or removed by another request."),
 	});
 
-async function tryRoll(tenant: Tenant, owner: Owner, id: string) {
+async function tryRoll(tenant: Tenant, owner: Owner, id: string, overlap: Overlap) {
 	const isThisKey = byId(tenant, owner, id);
 	const [[before], rules] = await tenant.read(
 		select(tenant).where(isThisKey),
@@ -276,12 +279,17 @@ async function tryRoll(tenant: Tenant, owner: Owner, id: string) {
 		isUnchanged(personalApiKeys, row, ["hash"]),
 		isWithinRules(tenant, owner, row),
 	);
+	const until = overlapEnd(overlap);
+	const rolled = {
+		...columns,
+		last_rolled_at: now(),
+		previous_hash: until && row.hash,
+		previous_value_expires_at: until,
+	};
 	const after = await tenant.write({
 		checks: [assertExists(tenant.db, personalApiKeys, unchanged)],
-		changes: [
-			changeKeys(tenant.db, byId(tenant, owner, row.id), { ...columns, last_rolled_at: now() }),
-		],
-		entries: [entry(tenant, owner, "rolled", row)],
+		changes: [changeKeys(tenant.db, byId(tenant, owner, row.id), rolled)],
+		entries: [{ ...entry(tenant, owner, "rolled", row), trigger: { overlap } }],
 		answer: select(tenant).where(byId(tenant, owner, row.id)),
 	});
 	await remember(tenant.env, after);

@@ -5,6 +5,7 @@ import type { App } from "../../env.ts";
 import { uuidOr } from "../../http/fields.ts";
 import { page } from "../../http/page.ts";
 import { created, noContent, ok, paginated, router, type Section } from "../../http/router.ts";
+import { rollBody } from "../../keys/overlap.ts";
 import * as days from "./days.ts";
 import { caller, type OwnerOf } from "./owner.ts";
 import * as keys from "./queries.ts";
@@ -100,14 +101,16 @@ export function keysOf(owner: OwnerOf, words: Words, ...access: MiddlewareHandle
 				id: `roll${word}`,
 				summary: "Give a key a new value",
 				description:
-					"The old value immediately stops working. Only this response shows the new `value`: store it. Scopes, restrictions and expiry stay. You can't roll a key with more permissions or a longer life than the key in use: that is a 403. An expired key is a 400: give it a later `expires_at` first.",
+					"The old value immediately stops working or, with `overlap`, works for an hour or a day longer: then both do, and revoking the key ends both. A value from before the old one stops working in any case. Only this response shows the new `value`: store it. Scopes, restrictions and expiry stay. You can't roll a key with more permissions or a longer life than the key in use: that is a 403. An expired key is a 400: give it a later `expires_at` first.",
 				errors: {
 					expiry_required,
 					invalid_input:
 						"The key has expired, or another request rolled, changed or revoked it at the same time.",
 				},
 			}),
-			async (c) => c.json(await keys.roll(c.var.tenant, owner(c), c.req.param("id"))),
+			body(rollBody("none"), find),
+			async (c) =>
+				c.json(await keys.roll(c.var.tenant, owner(c), c.req.param("id"), c.req.valid("json"))),
 		)
 		.get(
 			"/:id/usage",

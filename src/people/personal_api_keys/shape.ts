@@ -13,6 +13,7 @@ import {
 	uuid,
 } from "../../http/fields.ts";
 import { documentAs } from "../../http/router.ts";
+import { now } from "../../lib/time.ts";
 
 const LABEL_TEXT = "What the key is for, in your own words.";
 
@@ -62,6 +63,9 @@ export const PersonalApiKey = z
 		last_rolled_at: timestamp()
 			.nullable()
 			.describe("When the key last got a new value; null if never."),
+		previous_value_expires_at: timestamp()
+			.nullable()
+			.describe("Until when the value before that works too; null if it doesn't."),
 	})
 	.meta({ id: "PersonalApiKey" });
 
@@ -94,12 +98,15 @@ export const toPersonalApiKey = (
 		session: _____,
 		client_id: ______,
 		audience: _______,
+		previous_hash: ________,
+		previous_value_expires_at: until,
 		...row
 	}: typeof personalApiKeys.$inferSelect,
 	value: string | null = null,
 ): z.infer<typeof PersonalApiKey> => ({
 	...row,
 	scoped_teams: row.scoped_projects,
+	previous_value_expires_at: until !== null && until > now() ? until : null,
 	value,
 });
 

@@ -2,7 +2,8 @@ import { and, eq } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
 import type { Tenant } from "../../access/tenant.ts";
 import { isActivePerson, users } from "../../db/schema/people.ts";
-import { now } from "../../lib/time.ts";
+import { dateAndTime } from "../../lib/dates.ts";
+import { ownPages } from "../../outbound/console.ts";
 import {
 	addressText,
 	configured,
@@ -24,6 +25,8 @@ export type Change = {
 	subject: MailText;
 	/** The consequence of the change. */
 	text: MailText;
+	/** The console's page of what was changed, with a label for the link; by default, the account. */
+	link?: { label: string; path: string };
 };
 
 const OTHERS = "Your other sessions have ended.";
@@ -71,7 +74,12 @@ export const codesReplaced: Change = {
 	text: unlinked`The old recovery codes no longer work.`,
 };
 
-type Key = { label: string; scopes: string[] };
+type Key = {
+	id: string;
+	label: string;
+	scopes: string[];
+	previous_value_expires_at?: string | null;
+};
 
 /** Whether a key can change something. Other keys aren't worth a mail. */
 export const canWrite = ({ scopes }: Pick<Key, "scopes">) =>
@@ -82,13 +90,19 @@ const mayDo = (scopes: string[]) =>
 		? unlinked`can do everything that you can do`
 		: unlinked`has the scopes ${trusted(scopes.join(", "))}`;
 
+const oldValue = (until: string | null) =>
+	until === null
+		? "Its old value no longer works."
+		: trusted(`Its old value works, too, until ${dateAndTime(new Date(until))}.`);
+
 export const keyChanged = (
 	action: "created" | "rolled" | "changed",
-	{ label, scopes }: Key,
+	{ id, label, scopes, previous_value_expires_at: until = null }: Key,
 ): Change => ({
 	kind: "key",
 	subject: unlinked`An API key of your Tenantry account was ${action}`,
-	text: unlinked`The key "${label}" ${mayDo(scopes)}.`,
+	text: unlinked`The key "${label}" ${mayDo(scopes)}.${action === "rolled" ? unlinked` ${oldValue(until)}` : ""}`,
+	link: { label: "See the key", path: ownPages.key(id) },
 });
 
 /** The first sign-in has proved the address. */
@@ -163,11 +177,11 @@ export const addressChanged = (before: string, after: string, who: MailText): Ch
 });
 
 const PAGES = {
-	two_factor: "/console/account",
-	key: "/console/keys",
-	app: "/console/account",
-	identity: "/console/account",
-	address: "/console/account",
+	two_factor: ownPages.account,
+	key: ownPages.keys,
+	app: ownPages.account,
+	identity: ownPages.account,
+	address: ownPages.account,
 };
 
 /**
@@ -201,7 +215,7 @@ type Recipient = {
 export async function mailAt(
 	env: Env,
 	{ user_id, first_name, emails, address }: Recipient,
-	{ kind, subject, text }: Change,
+	{ kind, subject, text, link = { label: "Check your account", path: PAGES[kind] } }: Change,
 ) {
 	if (!configured(env)) return;
 	const { success } = await env.SIGN_INS.limit({ key: `${kind} of ${user_id}` });
@@ -214,11 +228,11 @@ export async function mailAt(
 			subject,
 			paragraphs: [
 				greeting(first_name),
-				unlinked`${subject}, at ${trusted(now())}${from}.`,
+				unlinked`${subject} on ${trusted(dateAndTime(new Date()))}${from}.`,
 				text,
 				unlinked`If this was you, you don't have to do anything. If not, end the access of keys and apps that you don't know, and tell the admins of your organization.`,
 			],
-			link: { label: "Check your account", url: linkTo(env.APP_URL, PAGES[kind]) },
+			link: { label: link.label, url: linkTo(env.APP_URL, link.path) },
 		});
 }
 

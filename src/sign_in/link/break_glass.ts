@@ -1,9 +1,11 @@
 import { and, eq, sql } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
+import { aliased } from "../../db/client.ts";
 import { OWNER } from "../../db/schema/levels.ts";
-import { domains } from "../../db/schema/organizations.ts";
+import { domains, organizations } from "../../db/schema/organizations.ts";
 import { isActivePerson, isAdminLevel, members, users } from "../../db/schema/people.ts";
-import { now } from "../../lib/time.ts";
+import { dateAndTime } from "../../lib/dates.ts";
+import { consoleOf } from "../../outbound/console.ts";
 import {
 	addressText,
 	configured,
@@ -48,9 +50,14 @@ export async function tellOwners(
 ) {
 	if (!configured(env)) return;
 	const owners = await drizzle(env.DB)
-		.select({ email: users.email, first_name: users.first_name })
+		.select({
+			email: users.email,
+			first_name: users.first_name,
+			organization: aliased(organizations.uuid, "organization_uuid"),
+		})
 		.from(members)
 		.innerJoin(users, eq(users.id, members.user_id))
+		.innerJoin(organizations, eq(organizations.id, members.organization_id))
 		.where(
 			and(
 				eq(members.organization_id, organizationOf(domain_id)),
@@ -61,7 +68,7 @@ export async function tellOwners(
 			),
 		);
 	const how = method === "passkey" ? "with a passkey" : "by mail and second factor";
-	const text = unlinked`${addressText(email)} signed in ${how}, without the single sign-on that your organization requires, at ${trusted(now())}, from the IP address ${trusted(address ?? "(unknown)")}.`;
+	const text = unlinked`${addressText(email)} signed in ${how}, without the single sign-on that your organization requires, on ${trusted(dateAndTime(new Date()))}, from the IP address ${trusted(address ?? "(unknown)")}.`;
 	for (const owner of owners)
 		await send(env, {
 			to: owner.email,
@@ -71,6 +78,9 @@ export async function tellOwners(
 				text,
 				unlinked`You named them as someone who may, in case your provider fails. If this is unexpected, remove them in the settings of the domain, and deactivate their account.`,
 			],
-			link: { label: "Check the settings", url: linkTo(env.APP_URL, "/console") },
+			link: {
+				label: "Check the settings",
+				url: linkTo(env.APP_URL, consoleOf(owner.organization).domain(domain_id)),
+			},
 		});
 }

@@ -12,6 +12,7 @@ import { invalid } from "../../http/errors.ts";
 import { digest, newToken } from "../../keys/keys.ts";
 import { logWarning } from "../../lib/log.ts";
 import { iso } from "../../lib/time.ts";
+import { ownPages } from "../../outbound/console.ts";
 import {
 	addressText,
 	configured,
@@ -31,7 +32,7 @@ const UNWANTED = unlinked`If you didn't request this mail, ignore it. Nobody els
 
 /** Returns a link with the token in the fragment, which browsers don't send to servers. */
 const linkOf = ({ APP_URL }: Env, token: string) =>
-	linkTo(APP_URL, `/console/sign_in#token=${token}`);
+	linkTo(APP_URL, `${ownPages.signIn}#token=${token}`);
 
 /** Returns the mail with a sign-in link. */
 const mailLink = (env: Env, recipient: Recipient, token: string): Mail => ({
@@ -51,7 +52,7 @@ const mailLink = (env: Env, recipient: Recipient, token: string): Mail => ({
 });
 
 /** Returns the mail for users who must sign in through single sign-on. */
-const mailSso = (recipient: Recipient, sso: string): Mail => ({
+const mailSso = ({ APP_URL }: Env, recipient: Recipient, sso: string): Mail => ({
 	to: recipient.email,
 	subject: unlinked`Sign in to Tenantry through single sign-on`,
 	paragraphs: [
@@ -59,6 +60,7 @@ const mailSso = (recipient: Recipient, sso: string): Mail => ({
 		unlinked`Your organization requires single sign-on (${providerOf(sso)}) for email addresses like ${addressText(recipient.email)}, so this mail has no sign-in link.`,
 		UNWANTED,
 	],
+	link: { label: "Go to the sign-in page", url: linkTo(APP_URL, ownPages.signIn) },
 });
 
 /** The number of mails to a user per hour, besides those that are sent because no link is open. */
@@ -132,6 +134,8 @@ async function mail(env: Env, email: string) {
 	const [recipient] = recipients;
 	if (!recipient) return;
 	const mailed =
-		recipient.sso === null ? mailLink(env, recipient, token) : mailSso(recipient, recipient.sso);
+		recipient.sso === null
+			? mailLink(env, recipient, token)
+			: mailSso(env, recipient, recipient.sso);
 	await send(env, mailed);
 }

@@ -3,6 +3,7 @@ import { commit } from "../../access/unit_of_work.ts";
 import { connect } from "../../db/bookmark.ts";
 import type { App } from "../../env.ts";
 import { isTooOften } from "../../keys/network_limits.ts";
+import { ownPages } from "../../outbound/console.ts";
 import { expired, SignInError } from "./problems.ts";
 import { Finished, type Started, type Verified } from "./shape.ts";
 import { signIn } from "./sign_in.ts";
@@ -18,7 +19,7 @@ export async function signInWith(c: Context<App>, who: Verified, started: Starte
 	if (started.test) return endTest(c, started, { who });
 	const token = await signIn(c, who);
 	if (started.is_own) vouch(c, token);
-	return redirectTo(c, `/console/sign_in#token=${token}`);
+	return redirectTo(c, `${ownPages.signIn}#token=${token}`);
 }
 
 /** Ends the sign-in that `storeFinish` stored. */
@@ -38,7 +39,7 @@ export async function fail(c: Context<App>, error: unknown, started?: Started) {
 	const organization = about.organization_id ?? started?.organization_id;
 	if (started && organization && (await mayLog(c, started)))
 		await log(c, error, { ...started, organization_id: organization });
-	return redirectTo(c, `/console/sign_in#problem=${code}`);
+	return redirectTo(c, `${ownPages.signIn}#problem=${code}`);
 }
 
 /** So that nobody fills a log: ten entries a minute from a network. */

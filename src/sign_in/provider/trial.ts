@@ -2,6 +2,7 @@ import type { Context } from "hono";
 import * as z from "zod";
 import type { App } from "../../env.ts";
 import { newToken } from "../../keys/keys.ts";
+import { consoleOf } from "../../outbound/console.ts";
 import { expired, type Problem } from "./problems.ts";
 import type { Started, Verified } from "./shape.ts";
 import { redirectTo, storeState, takeState } from "./state.ts";
@@ -38,5 +39,8 @@ type Result =
 export async function endTest(c: Context<App>, { connection, test }: Started, result: Result) {
 	const token = newToken();
 	await storeState(c, { kind: "tested", token, data: { ...test, connection, ...result } });
-	return redirectTo(c, `/console/${test?.organization}/domains/${test?.domain_id}#tested=${token}`);
+	return redirectTo(
+		c,
+		`${consoleOf(test?.organization ?? "").domain(test?.domain_id ?? "")}#tested=${token}`,
+	);
 }

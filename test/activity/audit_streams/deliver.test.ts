@@ -14,6 +14,7 @@ import { entries as logOf } from "../../support/activity.ts";
 import { metered } from "../../support/events.ts";
 import { askS3, listS3 } from "../../support/exporting.ts";
 import { digests, outbox } from "../../support/mail.ts";
+import { systemEvents } from "../../support/system_events.ts";
 import { eventually, stopPerformanceClock, withoutPatience } from "../../support/time.ts";
 import { keeping } from "../../support/webhooks.ts";
 import { db, join, world } from "../../support/world.ts";
@@ -30,6 +31,7 @@ import {
 	killed,
 	LATE,
 	parsed,
+	partsOf,
 	quietly,
 	s3,
 	streaming,
@@ -46,10 +48,10 @@ describe("an hourly delivery", () => {
 		await deliver(env, LATE);
 		const [file, ...others] = await files();
 		expect(others).toEqual([]);
-		const [header, ...entries] = parsed(file?.lines ?? []);
-		const log = await logOf(eq(activityLog.organization_id, organizationId(id)));
+		const { header, entries, last } = partsOf(file);
+		const log = (await logOf(eq(activityLog.organization_id, organizationId(id)))).slice(0, -1);
 		expect(header).toMatchObject({
-			format: "tenantry-audit/1",
+			format: "tenantry-audit/2",
 			stream,
 			organization: id,
 			sequence: 1,
@@ -73,7 +75,7 @@ describe("an hourly delivery", () => {
 		expect(file?.key).toBe(`audit/${id}/${stream}/${day}/0000000001-${time}Z.ndjson.gz`);
 		expect(await show()).toMatchObject({
 			sequence: 1,
-			digest: entries.at(-1)?.digest,
+			digest: last.digest,
 			last_file: file?.key,
 			last_delivered_at: expect.any(String),
 			delivered_until: iso(hour),
@@ -87,25 +89,77 @@ describe("an hourly delivery", () => {
 		const { stream, id, files, show, row } = await streaming();
 		await deliver(env, LATE);
 		await deliver(env, LATE);
+		// The head of the first file.
 		await deliver(env, LATE + HOUR);
-		expect(await files()).toHaveLength(1);
-		expect(await show()).toMatchObject({ delivered_until: iso(hour + HOUR) });
-		await fill(id, 3, iso(hour + HOUR + 5));
+		for (const hours of [2, 3]) await deliver(env, LATE + hours * HOUR);
+		expect(await files()).toHaveLength(2);
+		expect(await show()).toMatchObject({ delivered_until: iso(hour + 3 * HOUR) });
+		await fill(id, 3, iso(hour + 3 * HOUR + 5));
 		// The hour of these entries isn't over.
-		await deliver(env, LATE + HOUR + 1);
-		expect(await files()).toHaveLength(1);
-		await deliver(env, LATE + 2 * HOUR);
-		const [one, two, ...others] = await files();
+		await deliver(env, LATE + 3 * HOUR + 1);
+		expect(await files()).toHaveLength(2);
+		await deliver(env, LATE + 4 * HOUR);
+		const [, two, three, ...others] = await files();
 		expect(others).toEqual([]);
-		const before = parsed(one?.lines ?? []).at(-1);
-		expect(parsed(two?.lines ?? [])[0]).toMatchObject({
+		const { entries, last } = partsOf(two);
+		const { number } = entries.at(-1);
+		expect(partsOf(three).header).toMatchObject({
 			stream,
-			sequence: 2,
-			first: before.number + 1,
-			last: before.number + 3,
-			previous: before.digest,
+			sequence: 3,
+			first: number + 1,
+			last: number + 3,
+			previous: last.digest,
 		});
-		expect(await row()).toMatchObject({ delivered_events: before.number + 3, sequence: 2 });
+		expect(await row()).toMatchObject({ delivered_events: number + 3, sequence: 3 });
+	});
+
+	test("tells the head of each file with an event, but not of one that has only such events", async () => {
+		const { stream, id, here, files, show } = await streaming();
+		const other = await here("POST", "/audit_streams", {
+			body: { name: "Other", destination: { type: "R2", config: { prefix: "other" } } },
+		});
+		for (const hours of [0, 1, 2, 3, 4]) await deliver(env, LATE + hours * HOUR);
+		const others = await filesOf(`audit/${id}/other/${other.body.id}/`);
+		const written = [await files(), others];
+		expect(written.map(({ length }) => length)).toEqual([2, 2]);
+		const told = (file: (typeof others)[number] | undefined) =>
+			partsOf(file).entries.filter(({ type }) => type === "audit_stream.delivered");
+		expect(written.map(([one]) => told(one))).toEqual([[], []]);
+		for (const [, two] of written) {
+			expect(told(two)).toHaveLength(2);
+			expect(partsOf(two).entries).toHaveLength(2);
+		}
+		const [first] = written[0] ?? [];
+		const event = told(others[1]).find(({ data }) => data.item_id === stream);
+		const { header, last } = partsOf(first);
+		expect(event).toMatchObject({
+			actor: { type: "system" },
+			data: {
+				scope: "AuditStream",
+				name: "Archive",
+				trigger: {
+					file: first?.key,
+					sequence: 1,
+					first: 1,
+					last: header.last,
+					digest: last.digest,
+					signature: last.signature,
+				},
+			},
+		});
+		expect(await show()).toMatchObject({ sequence: 2, delivered_until: iso(hour + 4 * HOUR) });
+	});
+
+	test("is not signed without SECRETS_KEY, which its event says", async () => {
+		const { id, files, show } = await streaming();
+		await deliver({ ...env, SECRETS_KEY: "" }, LATE);
+		const [file] = await files();
+		const [header, ...entries] = parsed(file?.lines ?? []);
+		expect(header.count).toBe(entries.length);
+		expect((await show()).digest).toBe(entries.at(-1).digest);
+		expect(await systemEvents(id)).toMatchObject([
+			{ type: "audit_stream.delivered", trigger: { signature: null, sequence: 1 } },
+		]);
 	});
 
 	test("waits half a minute after the hour for what is committed late", async () => {
@@ -125,10 +179,11 @@ describe("an hourly delivery", () => {
 		await fill(id, 1, iso(hour - 5));
 		await deliver(env, LATE);
 		const [one] = await files();
-		const delivered = parsed(one?.lines ?? []).length;
+		const { header } = partsOf(one);
 		await deliver(env, LATE + HOUR);
 		const [, two] = await files();
-		expect(parsed(two?.lines ?? [])[0]).toMatchObject({ first: delivered, count: 2 });
+		// With the head of the first file.
+		expect(partsOf(two).header).toMatchObject({ first: header.last + 1, count: 3 });
 	});
 
 	test("has what happens in private projects, and events of the system", async () => {
@@ -144,7 +199,7 @@ describe("an hourly delivery", () => {
 		});
 		await deliver(env, LATE);
 		const [file] = await files();
-		const types = parsed(file?.lines ?? []).map(({ type }) => type);
+		const types = partsOf(file).entries.map(({ type }) => type);
 		expect(types.slice(-3)).toEqual([
 			"project.created",
 			"project.updated",
@@ -160,7 +215,7 @@ describe("an hourly delivery", () => {
 		await deliver(env, LATE);
 		expect((await files())[0]?.lines.length).toBeGreaterThan(11);
 		const [file] = await filesOf(`audit/${id}/new/${body.id}/`);
-		expect(parsed(file?.lines ?? []).slice(1)).toMatchObject([
+		expect(partsOf(file).entries).toMatchObject([
 			{ number: 1, type: "audit_stream.created", data: { item_id: body.id } },
 		]);
 	});
@@ -229,7 +284,7 @@ test("entries are written to an S3 bucket, with the stream's id, in a chain of t
 			return unpacked(await response.arrayBuffer());
 		}),
 	);
-	const log = await logOf(eq(activityLog.organization_id, organizationId(id)));
+	const log = (await logOf(eq(activityLog.organization_id, organizationId(id)))).slice(0, -1);
 	expect(await chained(stream, files, digest)).toEqual(log.map((row) => row.id));
 	expect(delivered_events).toBe(log.length);
 });
@@ -283,7 +338,7 @@ describe("a tick that is killed", () => {
 		const object = await env.EXPORTS.get(one?.key ?? "");
 		expect(new Uint8Array((await object?.arrayBuffer()) ?? [])).toEqual(lost[0]);
 		// What came in the meantime is in a file of its own.
-		expect(two?.lines).toHaveLength(6);
+		expect(partsOf(two).entries).toHaveLength(5);
 	});
 
 	test("leaves a file that a new version of the service writes in another form, which counts", async () => {
@@ -585,7 +640,7 @@ describe("an organization that is deleted", () => {
 		expect((await ask("DELETE", `/api/organizations/${id}`)).status).toBe(204);
 		await deliver(env, Date.now() + 60_000);
 		const [file] = await files();
-		expect(parsed(file?.lines ?? []).at(-1)).toMatchObject({ type: "organization.deleted" });
+		expect(partsOf(file).entries.at(-1)).toMatchObject({ type: "organization.deleted" });
 		expect(await row()).toBeUndefined();
 	});
 

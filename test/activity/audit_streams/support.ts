@@ -7,6 +7,8 @@ import { auditStreams } from "../../../src/db/schema/audit_streams.ts";
 import { organizationId } from "../../../src/db/schema/organizations.ts";
 import { RETOTAL } from "../../support/activity.ts";
 import { KEYS } from "../../support/bucket.ts";
+import { checked } from "../../support/jws.ts";
+import { published } from "../../support/published.ts";
 import { db, world } from "../../support/world.ts";
 
 /** Delivers the streams that are due at a time. */
@@ -132,18 +134,25 @@ export const quietly = () => {
 	});
 };
 
+/** The first line of a file, its entries, and its last line, which has the signed head. */
+export function partsOf({ lines }: { lines: string[] } = { lines: [] }) {
+	const [header, ...rest] = parsed(lines);
+	return { header, entries: rest.slice(0, -1), last: rest.at(-1) };
+}
+
 const sha256 = async (text: string) =>
 	new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text))).toHex();
 
 /**
- * Checks that files are one chain without a gap, up to this digest. Returns the ids of their
- * entries.
+ * Checks that files are one chain without a gap, up to this digest, with signed heads. Returns the
+ * ids of their entries.
  */
 export async function chained(stream: string, files: { lines: string[] }[], head: string) {
 	let digest = genesis(stream);
 	const ids: string[] = [];
+	const { set } = await published();
 	for (const [i, { lines }] of files.entries()) {
-		const [header, ...entries] = parsed(lines);
+		const { header, entries, last } = partsOf({ lines });
 		const numbers = { first: ids.length + 1, last: ids.length + entries.length };
 		expect(header).toMatchObject({ stream, sequence: i + 1, count: entries.length, ...numbers });
 		for (const line of lines) {
@@ -152,6 +161,15 @@ export async function chained(stream: string, files: { lines: string[] }[], head
 			expect(own).toBe(await sha256(`${json}}`));
 			digest = String(own);
 		}
+		const signed = await checked(last.signature, set);
+		expect(signed.header).toMatchObject({ alg: "EdDSA", typ: "audit-head+jwt" });
+		const { format: _, previous: __, digest: ___, ...facts } = header;
+		expect(signed.claims).toEqual({
+			...facts,
+			head: entries.at(-1)?.digest,
+			iat: expect.any(Number),
+			iss: new URL(env.APP_URL).origin,
+		});
 		ids.push(...entries.map(({ id }) => id));
 	}
 	expect(digest).toBe(head);

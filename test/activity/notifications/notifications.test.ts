@@ -15,6 +15,8 @@ const DEFAULTS = [
 	{ type: "domain.unverified", recipients: "admins" },
 	{ type: "webhook.disabled", recipients: "admins" },
 	{ type: "audit_stream.failed", recipients: "admins" },
+	{ type: "audit_stream.delivered", recipients: [] },
+	{ type: "member.created", recipients: "admins" },
 ];
 
 /** The defaults, but for one type. */
@@ -91,7 +93,7 @@ describe("a change is rejected if", () => {
 	const many = Array.from({ length: 101 }, () => crypto.randomUUID());
 
 	test.each<[subscription: object, attr: string, detail: string]>([
-		[{ type: "member.created", recipients: "admins" }, "type", `"member.created" ${CHOICE}`],
+		[{ type: "member.deleted", recipients: "admins" }, "type", `"member.deleted" ${CHOICE}`],
 		[{ recipients: "all" }, "recipients", `"all" ${CHOICE}`],
 		[{ recipients: 7 }, "recipients", `"7" ${CHOICE}`],
 		[{ recipients: null }, "recipients", "This field may not be null."],
@@ -188,4 +190,19 @@ test("If-Match rejects a change of notifications that somebody else has changed"
 	expect((await change(old, { env: racing(other) })).status).toBe(412);
 	expect((await change(old)).status).toBe(412);
 	expect((await change(await tag())).status).toBe(200);
+});
+
+test("the notification about joins and is_member_join_email_enabled are one switch", async () => {
+	const { here, owner } = await world();
+	const recipients = async () =>
+		(await here("GET", "/notifications")).body.subscriptions.at(-1).recipients;
+	const isOn = async () => (await here("GET", "")).body.is_member_join_email_enabled;
+	await here("PATCH", "/notifications", body("member.created", []));
+	expect([await recipients(), await isOn()]).toEqual([[], false]);
+	await here("PATCH", "/notifications", body("member.created", [owner.uuid]));
+	expect([await recipients(), await isOn()]).toEqual([[owner.uuid], true]);
+	await here("PATCH", "", { body: { is_member_join_email_enabled: false } });
+	expect(await recipients()).toEqual([]);
+	await here("PATCH", "", { body: { is_member_join_email_enabled: true } });
+	expect(await recipients()).toEqual([owner.uuid]);
 });

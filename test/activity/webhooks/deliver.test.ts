@@ -255,10 +255,10 @@ describe("an endpoint that fails", () => {
 		expect(mails.map(({ to }) => to).sort()).toEqual([home.owner.email, admin.email].sort());
 		expect(mails[0]?.subject).toMatch(/^1 webhook was disabled in /);
 		expect(mails[0]?.text).toContain(
-			`– ${host}: The endpoint answered 410 (Gone). The last error: ${host} answered 410`,
+			`UTC\nThe endpoint answered 410 (Gone). The last error: ${host} answered 410`,
 		);
 		expect(mails[0]?.text).toContain(
-			`\n${env.APP_URL}/api/organizations/${home.id}/webhooks/${one.id}\n`,
+			`See the webhook: ${env.APP_URL}/console/${home.id}/webhooks/${one.id}\n`,
 		);
 		await change(home);
 		await other.idle();

@@ -224,6 +224,31 @@ describe("the secret", () => {
 		expect((await one.read()).previous_secret_expires_at).toBeNull();
 	});
 
+	test.each([
+		["none", 0],
+		["1h", 3_600_000],
+	])("that leaked ends after %s", async (overlap, lasts) => {
+		stopClock();
+		const home = await world();
+		const one = await hook(home, "", { types: ["organization.*"] });
+		const signatures = async () => {
+			await change(home, lossy);
+			await deliver(env, { webhook: one.id });
+			const message = (await one.messages()).at(-1);
+			return message?.headers["webhook-signature"]?.split(" ").length;
+		};
+		await home.here("POST", `${one.at}/roll`, { body: { overlap: "24h" } });
+		expect(await signatures()).toBe(2);
+		const end = Date.now() + lasts;
+		const rolled = (await home.here("POST", `${one.at}/roll`, { body: { overlap } })).body;
+		expect(rolled.previous_secret_expires_at).toBe(
+			lasts === 0 ? null : new Date(end).toISOString(),
+		);
+		if (lasts > 0) expect(await signatures()).toBe(2);
+		vi.setSystemTime(end);
+		expect(await signatures()).toBe(1);
+	});
+
 	test("is rolled once by requests that race", async () => {
 		const home = await world();
 		const one = await hook(home, "", { enabled: false });

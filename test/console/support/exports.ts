@@ -17,6 +17,7 @@ export const exportWith = (more: Partial<BatchExport> = {}): BatchExport => ({
 	created_at: at(1.2),
 	last_updated_at: at(1.2),
 	last_paused_at: null,
+	pause_note: null,
 	start_at: null,
 	end_at: null,
 	latest_runs: [],

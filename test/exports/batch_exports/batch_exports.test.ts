@@ -86,9 +86,11 @@ describe("creating", () => {
 			created_at: expect.any(String),
 			last_updated_at: expect.any(String),
 			last_paused_at: null,
+			pause_note: null,
 			start_at: null,
 			end_at: null,
 			latest_runs: [],
+			undelivered: null,
 			xql_query: null,
 			schema: null,
 		});
@@ -599,6 +601,22 @@ describe("pausing", () => {
 			"paused",
 			"created",
 		]);
+	});
+
+	test("the reason is shown until the export is unpaused", async () => {
+		const { here, path } = await exporting();
+		const note = async () => (await here("GET", path)).body.pause_note;
+		await here("POST", `${path}/pause`, { body: { pause_note: "  Moving\u00a0to Iceberg 🧊 " } });
+		expect(await note()).toBe("Moving\u00a0to Iceberg 🧊");
+		await here("POST", `${path}/unpause`);
+		expect(await note()).toBeNull();
+		await here("POST", `${path}/pause`, { body: { pause_note: "Again" } });
+		await here("PATCH", path, { body: { paused: false } });
+		await here("PATCH", path, { body: { paused: true } });
+		expect(await note()).toBeNull();
+		expect(
+			await here("POST", `${path}/pause`, { body: { pause_note: "x".repeat(501) } }),
+		).toMatchObject({ status: 400, body: { code: "max_length", attr: "pause_note" } });
 	});
 
 	test("unpausing keeps last_paused_at, and is idempotent", async () => {

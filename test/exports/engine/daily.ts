@@ -107,11 +107,17 @@ export const delivered = ({ at }: Daily, from: number, until: number, more = {})
 	end_at: at(until),
 	by: "arrival",
 	latest_error: null,
+	dismissed: false,
 	runs: until - from,
 	rows: 10 * (until - from),
 	bytes: 100 * (until - from),
 	...more,
 });
 
-export const missing = (of: Daily, from: number, until: number, latest_error: string) =>
-	delivered(of, from, until, { latest_error, runs: 0, rows: 0, bytes: 0 });
+export const missing = (
+	of: Daily,
+	from: number,
+	until: number,
+	latest_error: string,
+	dismissed = false,
+) => delivered(of, from, until, { latest_error, dismissed, runs: 0, rows: 0, bytes: 0 });

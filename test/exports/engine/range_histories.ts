@@ -31,6 +31,9 @@ function say(ranges: Range[]) {
 	return parts;
 }
 
+const kindOf = ({ latest_error, dismissed }: Range) =>
+	latest_error === null ? "delivered" : dismissed ? "dismissed" : "missing";
+
 const sumsOf = (ranges: Range[]) =>
 	(["runs", "rows", "bytes"] as const).map((name) =>
 		ranges.reduce((sum, range) => sum + range[name], 0),
@@ -45,12 +48,13 @@ function outcomes(windows: Window[], random: Random) {
 				start,
 				end,
 				latest_error: `Error ${random.integer(1, 3)}.`,
+				dismissed: random.chance(0.3),
 				runs: 0,
 				rows: 0,
 				bytes: 0,
 			};
 		const rows = random.integer(0, 1000);
-		return { start, end, latest_error: null, runs: 1, rows, bytes: 50 * rows };
+		return { start, end, latest_error: null, dismissed: false, runs: 1, rows, bytes: 50 * rows };
 	});
 }
 
@@ -100,7 +104,7 @@ export async function foldHistories(histories: number) {
 			for (const [i, range] of sorted.entries()) {
 				const next = sorted[i + 1];
 				const isApart = next && range.end < next.start;
-				const differs = (range.latest_error === null) !== (next?.latest_error === null);
+				const differs = kindOf(range) !== (next && kindOf(next));
 				expect(!next || isApart || (differs && range.end === next.start), `seed ${seed}`).toBe(
 					true,
 				);

@@ -8,15 +8,17 @@ const delivered = (start: number, end: number, runs = end - start): Range => ({
 	start: at(start),
 	end: at(end),
 	latest_error: null,
+	dismissed: false,
 	runs,
 	rows: 10 * runs,
 	bytes: 100 * runs,
 });
 
-const missing = (start: number, end: number, latest_error = "No."): Range => ({
+const missing = (start: number, end: number, latest_error = "No.", dismissed = false): Range => ({
 	start: at(start),
 	end: at(end),
 	latest_error,
+	dismissed,
 	runs: 0,
 	rows: 0,
 	bytes: 0,

@@ -1,11 +1,11 @@
 import { env } from "cloudflare:workers";
 import { eq } from "drizzle-orm";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { personalApiKeys } from "../../../src/db/schema/personal_api_keys.ts";
 import { CURRENT_VERSION } from "../../../src/http/versions.ts";
 import { digest, newValue } from "../../../src/keys/keys.ts";
 import { forbidden, wrong } from "../../support/errors.ts";
-import { eventually } from "../../support/time.ts";
+import { eventually, stopClock } from "../../support/time.ts";
 import { call, cost, db, forget, keyFor, person, times, world } from "../../support/world.ts";
 
 const path = "/api/personal_api_keys";
@@ -33,6 +33,7 @@ test("a new key works, and its value is shown once", async () => {
 		created_at: expect.any(String),
 		last_used_at: null,
 		last_rolled_at: null,
+		previous_value_expires_at: null,
 		allowed_ips: [],
 	});
 	const shown = { ...body, value: null };
@@ -113,6 +114,59 @@ test("a rolled key has a new value, and the old one stops working", async () => 
 	const { body } = await ask("POST", `${path}/@current/roll/`);
 	expect(body.last_rolled_at).not.toBeNull();
 	expect([await meWith(key), await meWith(body.value)]).toEqual([401, 200]);
+});
+
+test("the old value of a key works beside the new one until the overlap ends", async () => {
+	stopClock();
+	const { ask, at, value } = await made();
+	const roll = (body: object) => ask("POST", `${at}/roll`, { body });
+	const end = Date.now() + 3_600_000;
+	const { body: rolled } = await roll({ overlap: "1h" });
+	expect(rolled.previous_value_expires_at).toBe(new Date(end).toISOString());
+	expect([await meWith(value), await meWith(rolled.value)]).toEqual([200, 200]);
+	await env.KEYS.delete(`key:${await digest(value)}`);
+	await forget(value);
+	expect(await meWith(value)).toBe(200);
+	vi.setSystemTime(end - 1);
+	expect(await meWith(value)).toBe(200);
+	vi.setSystemTime(end);
+	expect([await meWith(value), await meWith(rolled.value)]).toEqual([401, 200]);
+	await forget(value);
+	expect(await meWith(value)).toBe(401);
+	expect((await ask("GET", at)).body.previous_value_expires_at).toBeNull();
+	expect(await roll({ overlap: "2h" })).toMatchObject(
+		wrong("invalid_choice", '"2h" is not a valid choice.', "overlap"),
+	);
+});
+
+test("rolling again or revoking a key ends its old value, and narrowing it narrows both", async () => {
+	const { ask, at, value } = await made();
+	const roll = async (overlap: string) =>
+		String((await ask("POST", `${at}/roll`, { body: { overlap } })).body.value);
+	const second = await roll("24h");
+	const third = await roll("24h");
+	expect([await meWith(value), await meWith(second), await meWith(third)]).toEqual([401, 200, 200]);
+	await ask("PATCH", at, { body: { scopes: ["project:read"] } });
+	expect([await meWith(second), await meWith(third)]).toEqual([403, 403]);
+	await ask("PATCH", at, { body: { scopes: ["*"] } });
+	expect([await meWith(second), await meWith(third)]).toEqual([200, 200]);
+	const last = await roll("none");
+	expect([await meWith(third), await meWith(last)]).toEqual([401, 200]);
+	const beside = await roll("1h");
+	expect((await ask("DELETE", at)).status).toBe(204);
+	expect([await meWith(last), await meWith(beside)]).toEqual([401, 401]);
+});
+
+test("the old value of a key can’t give itself more time than it has", async () => {
+	const { ask, at, value: key } = await made();
+	await ask("POST", `${at}/roll`, { body: { overlap: "1h" } });
+	const later = { label: "x", scopes: ["user:read"], expires_at: "2099-01-01" };
+	expect(await call("POST", `${at}/roll`, { key, body: { overlap: "24h" } })).toMatchObject(
+		TOO_MUCH,
+	);
+	expect(await call("POST", path, { key, body: later })).toMatchObject(TOO_MUCH);
+	const soon = { ...later, expires_at: new Date(Date.now() + 60_000).toISOString() };
+	expect((await call("POST", path, { key, body: soon })).status).toBe(201);
 });
 
 test("parallel rolls of a key leave exactly one working value", async () => {

@@ -2,6 +2,7 @@ import { env } from "cloudflare:workers";
 import { eq } from "drizzle-orm";
 import { beforeEach, describe, expect, test, vi } from "vitest";
 import { users } from "../../../src/db/schema/people.ts";
+import { dateAndTime } from "../../../src/lib/dates.ts";
 import { run } from "../../../src/operator/run.ts";
 import {
 	complete,
@@ -87,7 +88,7 @@ describe("a change of the second factor", () => {
 		expect(subjects(confirmed)).toEqual([FACTOR.setUp]);
 		const [mail] = confirmed.mails;
 		expect(mail?.to).toBe(user.email);
-		expect(mail?.text).toContain(new Date().toISOString());
+		expect(mail?.text).toContain(` on ${dateAndTime(new Date())}, from `);
 		expect(mail?.text).toContain("192.0.2.7");
 		expect(mail?.text).toContain("https://app.tenantry.test/console/account");
 		nextCode();

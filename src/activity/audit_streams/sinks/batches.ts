@@ -6,7 +6,7 @@ import type { File } from "../file.ts";
 /** A line of a file, which is an entry. */
 export type Line = {
 	number: number;
-	/** The whole line, and before the first entry the file's first line. */
+	/** The whole line, and before the first and after the last entry the file's other lines. */
 	text: string;
 	/** The entry as JSON, without its number and digests if it is OCSF. */
 	entry: string;
@@ -22,6 +22,8 @@ export type Batch = { first: number; last: number; items: string[] };
 const DIGESTS_LENGTH = `,"previous":"${genesis("")}","digest":"${genesis("")}"}`.length;
 
 const isHeader = (line: string) => line.startsWith(`{"format":"${FORMAT}"`);
+
+const isSignature = (line: string) => line.startsWith('{"signature":');
 
 /** Returns the entry in a line: the event, with its number. OCSF has the number elsewhere. */
 function entryIn(line: string, isOcsf: boolean) {
@@ -46,15 +48,23 @@ async function* linesIn(body: Uint8Array) {
 /** Yields the entries of a file after a number. */
 export async function* entriesOf({ body }: Pick<File, "body">, after: number, isOcsf: boolean) {
 	let above = "";
+	let last: Line | undefined;
 	for await (const line of linesIn(body)) {
 		if (isHeader(line)) {
 			above = `${line}\n`;
 			continue;
 		}
+		if (isSignature(line)) {
+			if (last) last.text += `\n${line}`;
+			continue;
+		}
+		if (last) yield last;
 		const number = Number(/^\{"number":(\d+),/.exec(line)?.[1]);
-		if (number > after) yield { number, text: above + line, entry: entryIn(line, isOcsf) };
+		last =
+			number > after ? { number, text: above + line, entry: entryIn(line, isOcsf) } : undefined;
 		above = "";
 	}
+	if (last) yield last;
 }
 
 const Timed = z.union([z.object({ time: z.number() }), z.object({ created_at: z.string() })]);

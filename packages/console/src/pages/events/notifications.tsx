@@ -60,6 +60,16 @@ const TYPES: Record<Type, readonly [title: string, when: string, often: string]>
 		"An audit stream can’t write to its bucket.",
 		"one mail a day for each stream",
 	],
+	"audit_stream.delivered": [
+		"An audit file was written",
+		"With its number and digest, to compare the files with later.",
+		"one mail a day for each stream",
+	],
+	"member.created": [
+		"Somebody joined",
+		"Somebody joined through an invite, single sign-on or your identity provider.",
+		"one mail an hour",
+	],
 };
 
 const GROUPS: readonly (readonly [title: string, types: readonly Type[]])[] = [
@@ -73,8 +83,9 @@ const GROUPS: readonly (readonly [title: string, types: readonly Type[]])[] = [
 		],
 	],
 	["Plugins", ["plugin_job.failed"]],
+	["People", ["member.created"]],
 	["Security", ["key.expiring", "domain.unverified"]],
-	["Delivery", ["webhook.disabled", "audit_stream.failed"]],
+	["Delivery", ["webhook.disabled", "audit_stream.failed", "audit_stream.delivered"]],
 ];
 
 const PEOPLE = "people";
@@ -329,8 +340,8 @@ export default function NotificationsPage() {
 			title="Notifications"
 			lead={
 				<>
-					Choose who gets mails about events that happen without a user. Mails combine several
-					events, and leave out projects that the recipient can’t see.
+					Choose who gets mails about what happens without you. Mails combine several events, and
+					leave out projects that the recipient can’t see.
 					{!isAdmin && " Only admins can change these settings."}
 				</>
 			}

@@ -1,10 +1,12 @@
 import { and, eq, gte, ne, sql } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
-import { assertThat, isFailed } from "../../../../db/client.ts";
+import { aliased, assertThat, isFailed } from "../../../../db/client.ts";
 import { activityLog } from "../../../../db/schema/activity_log.ts";
 import { ADMIN, OWNER } from "../../../../db/schema/levels.ts";
+import { organizations } from "../../../../db/schema/organizations.ts";
 import { isActivePerson, members, users } from "../../../../db/schema/people.ts";
 import { DAY_MS } from "../../../../lib/time.ts";
+import { consoleOf } from "../../../../outbound/console.ts";
 import {
 	addressText,
 	configured,
@@ -24,9 +26,15 @@ const ACTIVITY = "removal_rejected";
 async function tellOthers({ env, provider }: Directory, { user_id, email }: Row) {
 	if (!configured(env)) return;
 	const others = await drizzle(env.DB)
-		.select({ email: users.email, first_name: users.first_name, level: members.level })
+		.select({
+			email: users.email,
+			first_name: users.first_name,
+			level: members.level,
+			organization: aliased(organizations.uuid, "organization_uuid"),
+		})
 		.from(members)
 		.innerJoin(users, eq(users.id, members.user_id))
+		.innerJoin(organizations, eq(organizations.id, members.organization_id))
 		.where(
 			and(
 				eq(members.organization_id, provider.organization_id),
@@ -45,7 +53,10 @@ async function tellOthers({ env, provider }: Directory, { user_id, email }: Row)
 				unlinked`The identity provider of ${provider.domain} wants to remove ${addressText(email)}. SCIM can't remove an owner, so they still have access.`,
 				unlinked`If they have left, another owner has to lower their level. The provider can then remove them, or you can.`,
 			],
-			link: { label: "See the members", url: linkTo(env.APP_URL, "/console") },
+			link: {
+				label: "See the member",
+				url: linkTo(env.APP_URL, consoleOf(recipient.organization).memberWith(email)),
+			},
 		});
 }
 
