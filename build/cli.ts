@@ -1,5 +1,6 @@
 /** Builds packages/cli/src/generated.ts from public/openapi.json: a table of the commands. */
 import type { Command, Field, Group } from "../packages/cli/src/table.ts";
+import { LEVEL_NAMES } from "../src/db/schema/levels.ts";
 import { document, resolve } from "./client/document.ts";
 import { type Call, calls, parameterName } from "./client/operations.ts";
 import type { Parameter, Schema } from "./client/schema.ts";
@@ -12,6 +13,38 @@ const groupName = (resource: string) =>
 	kebab(resource)
 		.replace(/batch-|personal-api-|pipeline-|-log$/, "")
 		.replace("oauth-grants", "apps");
+
+/** The topics in the help, and their groups, those that people use most first. */
+const TOPICS: Record<string, string[]> = {
+	"People and access": [
+		...["members", "invites", "project-members", "service-accounts", "service-account-keys"],
+		...["trusted-issuers", "organization-apps", "oauth-clients", "member-identities"],
+	],
+	"Exports and events": ["exports", "project-exports", "events"],
+	"Organizations and projects": ["organizations", "projects", "organization-projects"],
+	"What happened, and who is told": [
+		...["activity", "project-activity", "feed", "notifications", "webhooks", "audit-streams"],
+	],
+	Plugins: ["plugins", "plugin-configs", "destinations", "frontend-apps", "import-apps"],
+	"Single sign-on": ["domains", "sign-in-tests", "scim-tokens", "scim-groups", "scim-requests"],
+	"Your account": [
+		...["keys", "users", "two-factor", "passkeys", "sessions", "apps", "identities", "sign-in"],
+		...["app-requests", "device-requests"],
+	],
+};
+
+/** The topic of the groups that are in no other. */
+const OTHERS = "Others";
+
+const places = Object.entries(TOPICS).flatMap(([topic, names]) =>
+	names.map((name) => ({ name, topic })),
+);
+
+/** Returns the topic of a group, and its place in the help. */
+function placeOf(group: string) {
+	const place = places.findIndex(({ name }) => name === group);
+	return { topic: places[place]?.topic ?? OTHERS, place: place < 0 ? places.length : place };
+}
 
 /** Returns the name of a method's command: `listLogs` is `logs`. */
 const commandName = (method: string) => kebab(method).replace(/^list-/, "");
@@ -42,6 +75,13 @@ function kindOf(schema: Schema): Field["kind"] {
 		: "json";
 }
 
+/** Returns the names of the values of a field that is a level of a membership. */
+function wordsOf(name: string, schema: Schema) {
+	const values = resolve(schema).enum ?? [];
+	const words = Object.entries(LEVEL_NAMES).filter(([, level]) => values.includes(level));
+	return /(^|_)level$/.test(name) && words.length > 1 ? Object.fromEntries(words) : undefined;
+}
+
 function choicesOf(schema: Schema): string[] {
 	const { enum: values, items } = resolve(schema);
 	const all = values ?? items?.enum ?? [];
@@ -49,12 +89,14 @@ function choicesOf(schema: Schema): string[] {
 }
 
 function fieldOf(name: string, schema: Schema, description?: string): Field {
-	const choices = choicesOf(schema);
+	const words = wordsOf(name, schema);
+	const choices = words ? Object.keys(words) : choicesOf(schema);
 	return {
 		name,
 		kind: kindOf(schema),
 		help: short(description ?? schema.description),
 		...(choices.length > 0 && { choices }),
+		...(words && { words }),
 	};
 }
 
@@ -84,6 +126,12 @@ const MINOR =
 const LESS =
 	/^(slug|plugins_access_level|enforce_2fa|keys_must_expire|session_idle_minutes|session_max_minutes|first_name|message|timezone|model|records_total_count|by|sequence|digest|last_file)$/;
 
+/** Values in objects and lists that tables show, too, such as the status of an export's last run. */
+const WITHIN: Record<string, string[]> = {
+	latest_runs: ["0.status", "0.latest_error"],
+	undelivered: ["windows"],
+};
+
 const isId = (name: string, schema: Schema) =>
 	/(^|[_.])(id|uuid)$/.test(name) || resolve(schema).format === "uuid";
 
@@ -100,13 +148,15 @@ function columnsOf(call: Call) {
 	const own = properties.user && properties.level ? "user.uuid" : "id";
 	const found = Object.entries(properties).flatMap(([name, schema]) => {
 		if (name === "user") return ["user.uuid", "user.email"].map((name) => ({ name, schema }));
+		const within = WITHIN[name];
+		if (within) return within.map((inner) => ({ name: `${name}.${inner}`, schema: {} }));
 		if (name === "created_by") return [{ name: "created_by.email", schema }];
 		const isShown = !MINOR.test(name) && !/^(json|strings|integers)$/.test(kindOf(schema));
 		return isShown && (name !== "id" || own === "id") ? [{ name, schema }] : [];
 	});
 	const rank = ({ name, schema }: (typeof found)[number]) => {
 		if (name === own && (typesOf(schema)[0] === "integer" || isTaken(call))) return 0;
-		if (name === "status") return 1;
+		if (/^(paused|status|undelivered\.windows|latest_runs\..*)$/.test(name)) return 1;
 		if (isId(name, schema)) return 4;
 		return LESS.test(name) && !(name === "message" && properties.timestamp) ? 3 : 2;
 	};
@@ -144,8 +194,15 @@ const groups = [...resources].map(([resource, list]): Group => {
 	const commands = list.map(commandOf);
 	if (new Set(commands.map((command) => command.name)).size < commands.length)
 		throw new Error(`Two commands of ${name} have the same name.`);
-	return { name, resource, description: about?.description ?? "", commands };
+	return {
+		name,
+		topic: placeOf(name).topic,
+		resource,
+		description: about?.description ?? "",
+		commands,
+	};
 });
+groups.sort((a, b) => placeOf(a.name).place - placeOf(b.name).place);
 if (new Set(groups.map(({ name }) => name)).size < groups.length)
 	throw new Error("Two groups of commands have the same name.");
 

@@ -118,6 +118,7 @@ async function whoami(options: Values) {
 export function addLogin(program: Command) {
 	program
 		.command("login")
+		.helpGroup("Logging in:")
 		.summary("Log in with a browser")
 		.description(
 			"Opens a page on which you choose what the command line may do, and saves the login in a file that only you can read. Without a browser, shows a code to enter on another device. With a key, saves the key.",
@@ -149,6 +150,7 @@ Examples:
 		.action(login);
 	program
 		.command("logout")
+		.helpGroup("Logging in:")
 		.summary("Log out")
 		.description(
 			"Ends the access of the login, and removes it from this computer. A saved key is removed without revoking it.",
@@ -163,6 +165,7 @@ Examples:
 		.action(logout);
 	program
 		.command("whoami")
+		.helpGroup("Logging in:")
 		.summary("Show who is logged in")
 		.description("Shows who is logged in, and to which service.")
 		.addOption(jsonOption())

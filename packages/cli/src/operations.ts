@@ -41,6 +41,7 @@ function addOptions(command: Command, operation: Operation) {
 				"offset",
 			]),
 		);
+	if (operation.columns) command.addOption(columnsOption());
 	for (const field of bodyOptions(operation))
 		command.addOption(
 			optionOf(field.isRequired ? { ...field, help: `${field.help} Required.` } : field),
@@ -50,11 +51,23 @@ function addOptions(command: Command, operation: Operation) {
 	command.addOption(jsonOption());
 }
 
-async function printPages(pages: Pages, columns: string[], options: Values) {
+/** The options of a list. */
+type Listing = Values & { columns?: string[] };
+
+/** The fields to print: any of the API, with dots between nested ones. */
+const columnsOption = () =>
+	new Option(
+		"--columns <fields>",
+		"the columns, such as id,created_by.email: any fields of the API, with dots between nested ones",
+	)
+		.argParser((text) => text.split(",").map((field) => field.trim()))
+		.conflicts("json");
+
+async function printPages(pages: Pages, columns: string[], options: Listing) {
 	if (!options.all) {
 		const page = await pages;
 		if (options.json) return json(page);
-		await table(page.results, columns);
+		await table(page.results, columns, options.columns);
 		if (page.results.length === 0) streams().stderr.write("No results.\n");
 		else if (page.next !== null)
 			streams().stderr.write(`${page.results.length} of ${page.count}; to print all, add --all.\n`);
@@ -65,7 +78,7 @@ async function printPages(pages: Pages, columns: string[], options: Values) {
 		if (options.json) await line(item);
 		else items.push(item);
 	}
-	if (!options.json) await table(items, columns);
+	if (!options.json) await table(items, columns, options.columns);
 }
 
 /** @throws {UsageError} if nobody agrees */
@@ -89,7 +102,7 @@ function lacking(operation: Operation) {
 }
 
 async function run(group: Group, operation: Operation, command: Command) {
-	const options: Values = command.opts();
+	const options: Listing = command.opts();
 	const path = pathOf(operation, command.processedArgs, options);
 	const body = operation.body && bodyOf(bodyOptions(operation), options);
 	if (operation.needsBody && body === undefined)
@@ -132,7 +145,10 @@ function commandOf(group: Group, operation: Operation) {
 
 export function addOperations(program: Command) {
 	for (const group of GROUPS) {
-		const parent = program.command(group.name).description(group.description);
+		const parent = program
+			.command(group.name)
+			.helpGroup(`${group.topic}:`)
+			.description(group.description);
 		for (const operation of group.commands) parent.addCommand(commandOf(group, operation));
 		if (group.name.endsWith("exports")) addRun(parent, group);
 		parent.summary(parent.commands.map((command) => command.name()).join(", "));

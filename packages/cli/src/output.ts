@@ -49,6 +49,9 @@ const HEADS: Record<string, string> = {
 	records_total_count: "expected",
 	data_interval_start: "from",
 	data_interval_end: "to",
+	"latest_runs.0.status": "last run",
+	"latest_runs.0.latest_error": "last error",
+	"undelivered.windows": "undelivered",
 };
 
 const shortName = (field: string) =>
@@ -73,14 +76,16 @@ const shortTime = (text: string, field: string) =>
 /**
  * Prints a table of these fields, the most important first, without empty columns. In a terminal,
  * it fits into its width, and times are short.
+ * @param chosen the fields to show instead, also if they are empty
  */
-export async function table(items: unknown[], fields: string[]) {
-	const shown = fields.filter((field) =>
+export async function table(items: unknown[], fields: string[], chosen?: string[]) {
+	const filled = fields.filter((field) =>
 		items.some((item) => {
 			const value = at(item, field);
 			return value !== null && value !== undefined && value !== "" && typeof value !== "object";
 		}),
 	);
+	const shown = chosen ?? filled;
 	const width = available();
 	const rows = items.map((item) =>
 		shown.map((field) => {

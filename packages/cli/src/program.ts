@@ -74,8 +74,9 @@ Exit codes:
 Examples:
   $ tenantry login
   $ tenantry members list
-  $ tenantry invites create --target-email ada@example.org
+  $ tenantry invites create --target-email ada@example.org --level admin
   $ tenantry exports run 01a1fee4-ac61-7a85-9f31-6f4a5b7c8d99 --watch
+  $ tenantry exports list --columns id,name,undelivered.windows
   $ tenantry projects list --all --json | jq -r .name`,
 		);
 	addLogin(program);

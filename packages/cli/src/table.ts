@@ -8,6 +8,8 @@ export type Field = {
 	kind: "string" | "integer" | "number" | "boolean" | "strings" | "integers" | "json";
 	help: string;
 	choices?: string[];
+	/** Names of numbers, such as those of levels. */
+	words?: Record<string, number>;
 	/** The alias of an id in a path, such as `@current`. */
 	alias?: string;
 	isRequired?: true;
@@ -38,6 +40,8 @@ export type Command = {
 /** Commands about one kind of object. */
 export type Group = {
 	name: string;
+	/** The heading of the help that lists it. */
+	topic: string;
 	/** The resource of the client. */
 	resource: string;
 	description: string;

@@ -71,15 +71,16 @@ const HINTS: Record<Field["kind"], string> = {
 	json: "json",
 };
 
-export function optionOf({ name, kind, help, choices, alias }: Field) {
+export function optionOf({ name, kind, help, choices, words, alias }: Field) {
 	const isList = kind === "strings" || kind === "integers";
 	const notes = [
 		alias && `default: ${alias}`,
 		isList && !help.includes("repeated") && "may be repeated",
 	].filter((note) => note !== undefined && note !== false);
 	const text = notes.length > 0 ? `${help} (${notes.join("; ")})` : help;
-	const option = new Option(`${flagOf(name)} <${HINTS[kind]}>`, text);
-	option.argParser(PARSERS[kind]);
+	const hint = words ? Object.keys(words).join("|") : HINTS[kind];
+	const option = new Option(`${flagOf(name)} <${hint}>`, text);
+	option.argParser((value, before: unknown) => words?.[value] ?? PARSERS[kind](value, before));
 	// For shell completion only. The service checks the value, because it may support more than this
 	// program.
 	if (choices) option.argChoices = choices;

@@ -77,7 +77,7 @@ describe("objects", () => {
 			]),
 		).toMatchObject({ access_control: true });
 		const invite = await value([
-			...["invites", "create", ...here(), "--level", "8"],
+			...["invites", "create", ...here(), "--level", "admin"],
 			...["--target-email", "ada@example.org", "--send-email", "false"],
 		]);
 		expect(invite).toMatchObject({ level: 8, target_email: "ada@example.org" });

@@ -117,6 +117,16 @@ describe("help", () => {
 		expect(text).toMatch(/ exports list, [^.]*, cancel-backfill, run /);
 	});
 
+	test("of the program lists the groups by topic, people first", async () => {
+		const { out } = await tenantry(["--help"], { environment });
+		const topics = [...new Set(GROUPS.map(({ topic }) => topic))];
+		const places = topics.map((topic) => out.indexOf(`\n${topic}:\n`));
+		expect(places).toEqual(places.toSorted((a, b) => a - b));
+		expect(places[0]).toBeGreaterThan(0);
+		expect(out.indexOf("  members ")).toBeLessThan(out.indexOf("  exports "));
+		expect(out).toMatch(/\nLogging in:\n {2}login /);
+	});
+
 	test("without a command is an error of usage", async () => {
 		const { code, out, err } = await tenantry([], { environment });
 		expect({ code, out }).toEqual({ code: 2, out: "" });
@@ -141,6 +151,9 @@ test("completion knows commands, options and their values", async () => {
 	expect(await complete("exp")).toEqual(["exports"]);
 	expect(await complete("exports", "b")).toEqual(["backfill", "backfills"]);
 	expect(await complete("exports", "logs", "01a1fee4", "--fo")).toEqual(["--follow"]);
+	expect(await complete("members", "update", "x", "--level", "")).toEqual([
+		...["member", "admin", "owner"],
+	]);
 	expect(await complete("exports", "logs", "--level", "")).toEqual([
 		...["DEBUG", "INFO", "WARNING", "ERROR"],
 	]);

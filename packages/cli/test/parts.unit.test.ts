@@ -153,6 +153,12 @@ describe("a table in a terminal", () => {
 		expect(columnsOf("exports", "logs")).toEqual([
 			...["timestamp", "level", "message", "id", "run_id"],
 		]);
+		expect(columnsOf("exports", "list").slice(0, 3)).toEqual([
+			"id",
+			"paused",
+			"latest_runs.0.status",
+		]);
+		expect(columnsOf("exports", "list")).toContain("latest_runs.0.latest_error");
 		expect(columnsOf("members", "list").slice(0, 2)).toEqual(["user.uuid", "user.email"]);
 		expect(columnsOf("projects", "list")).toEqual([
 			...["id", "name", "access_control", "created_at", "timezone", "organization"],

@@ -7,6 +7,7 @@ export const MEMBER = 1;
 export const ADMIN = 8;
 export const OWNER = 15;
 export const LEVELS = [MEMBER, ADMIN, OWNER] as const;
+export const LEVEL_NAMES: Record<string, number> = { member: MEMBER, admin: ADMIN, owner: OWNER };
 
 /** The schema of a membership's level in a response. */
 export const level = () => documentAs(z.int(), z.literal(LEVELS));

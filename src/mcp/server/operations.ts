@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { hasScope } from "../../access/scopes.ts";
-import { ADMIN, MEMBER, OWNER } from "../../db/schema/levels.ts";
+import { LEVEL_NAMES } from "../../db/schema/levels.ts";
 import type { Caller } from "./caller.ts";
 
 const Operation = z.object({
@@ -99,11 +99,7 @@ export function pathOf(operation: Operation, parameters: Parameters): string {
 	return query.size > 0 ? `${path}?${query}` : path;
 }
 
-const BY_NAME = new Map<unknown, number>([
-	["member", MEMBER],
-	["admin", ADMIN],
-	["owner", OWNER],
-]);
+const BY_NAME = new Map<unknown, number>(Object.entries(LEVEL_NAMES));
 
 /** Replaces names of levels by their numbers in a field, and in the fields below it. */
 function replace(value: unknown, field = ""): unknown {
