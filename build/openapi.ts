@@ -43,8 +43,13 @@ type Family = (typeof all)[number];
  * Returns the security of a route. Routes of families require a key. For others, it is optional or
  * not accepted.
  */
-function security(path: string, method: string, object?: ScopeObject) {
-	if (object) return [{ personal_api_key: [scopeFor(object, method)] }];
+function security(
+	path: string,
+	method: string,
+	object: ScopeObject | undefined,
+	runs: Operation["runs"],
+) {
+	if (object) return [{ personal_api_key: [scopeFor(object, method, runs)] }];
 	if (!takesKey({ open: true, path })) return [];
 	return [...(needsKey(path) ? [] : [{}]), { personal_api_key: [] }];
 }
@@ -73,7 +78,7 @@ function documentedOperation(
 		summary,
 		description,
 		tags: [section.name],
-		security: security(path, method, object),
+		security: security(path, method, object, merge(handlers).runs),
 		parameters: parametersOf(route),
 		requestBody: requestBody(route),
 		responses: responsesOf(route, errors),
@@ -141,7 +146,8 @@ for (const family of all) {
 		const operation = documentedOperation(family, method, below, handlers);
 		paths[path] = { ...paths[path], [method.toLowerCase()]: operation };
 		const { object } = family;
-		if (object) index.push(entryOf(method, path, scopeFor(object, method), operation));
+		if (object)
+			index.push(entryOf(method, path, scopeFor(object, method, merge(handlers).runs), operation));
 	}
 }
 

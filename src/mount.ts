@@ -85,7 +85,14 @@ export function mount(app: Routes, row: Row, { routes }: Routes) {
 	for (const [path, handlers] of paths) {
 		const allowed = allowOnly([...new Set(handlers.map(({ method }) => method))]);
 		if ("tenant" in row) {
-			base.use(path, scope(row.object), authenticate, chooseVersion(), allowed, safeRetries);
+			base.use(
+				path,
+				scope(row.object, operationOf(handlers).runs),
+				authenticate,
+				chooseVersion(),
+				allowed,
+				safeRetries,
+			);
 			base.use(path, conditional(row.path, routes, path), row.tenant);
 		} else base.use(path, allowed, ...(row.path.startsWith("/api/") ? [chooseVersion()] : []));
 		for (const { handler } of shared) base.use(path, handler);

@@ -16,7 +16,14 @@ export const objects = [
 	"audit_stream",
 ] as const;
 export type ScopeObject = (typeof objects)[number];
-export type Scope = `${ScopeObject}:${"read" | "write"}`;
+
+/** The objects that a key can also be allowed to run: use their operations without changing them. */
+const runnable = ["batch_export"] as const satisfies ScopeObject[];
+
+export type Scope = `${ScopeObject}:${"read" | "write"}` | `${(typeof runnable)[number]}:run`;
+
+/** What scopes allow, each with all that is before it. */
+const LEVELS = ["read", "run", "write"];
 
 /** Used instead of a scope for routes that accept any key. */
 export const ANY_KEY = "any key";
@@ -28,29 +35,40 @@ declare module "hono" {
 }
 
 /** All scopes that a key can have. */
-export const scopes = ["*", ...objects.flatMap((object) => [`${object}:read`, `${object}:write`])];
+export const scopes = [
+	"*",
+	...objects.flatMap((object) =>
+		LEVELS.filter((level) => level !== "run" || runnable.some((one) => one === object)).map(
+			(level) => `${object}:${level}`,
+		),
+	),
+];
 
 /** The scopes of an app that doesn't say what it needs: everything can be read. */
 export const READ_SCOPES = scopes.filter((scope) => scope.endsWith(":read"));
 
-/** Returns the scope that a method requires: `:read` for GET and HEAD, `:write` for all others. */
-export const scopeFor = (object: ScopeObject, method: string): Scope =>
-	`${object}:${isRead(method) ? "read" : "write"}`;
+/**
+ * Returns the scope that an operation requires: `:read` for GET and HEAD, `:write` for all others.
+ * @param runs the scope of the operation if it only runs the object
+ */
+export const scopeFor = (object: ScopeObject, method: string, runs?: Scope): Scope =>
+	isRead(method) ? `${object}:read` : (runs ?? `${object}:write`);
 
-/** Whether `granted` includes `scope`: itself, `*`, or `:write` for a `:read`. */
-export const hasScope = (granted: string[], scope: string) =>
-	granted.includes("*") ||
-	granted.includes(scope) ||
-	granted.includes(scope.replace(/:read$/, ":write"));
+/** Whether `granted` includes `scope`: itself, `*`, or what allows more of the same object. */
+export function hasScope(granted: string[], scope: string) {
+	const [object, level = ""] = scope.split(":");
+	const more = LEVELS.slice(LEVELS.indexOf(level) + 1).map((other) => `${object}:${other}`);
+	return ["*", scope, ...(LEVELS.includes(level) ? more : [])].some((one) => granted.includes(one));
+}
 
 /**
  * Requires a scope of `object`, which the guard checks, and which a 401 names. `test/mount.test.ts`
  * reads the object.
  */
-export const scope = (object: ScopeObject) =>
+export const scope = (object: ScopeObject, runs?: Scope) =>
 	Object.assign(
 		createMiddleware<App>(async (c, next) => {
-			const scope = scopeFor(object, c.req.method);
+			const scope = scopeFor(object, c.req.method, runs);
 			c.set("scope", scope);
 			c.set("needed_scopes", scope);
 			await next();

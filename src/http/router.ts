@@ -43,6 +43,8 @@ export type Text = {
 	 * that they do imply is listed too, if the operation has a rule of its own with it.
 	 */
 	errors?: Record<string, string>;
+	/** The scope that is enough because the operation only runs an object. */
+	runs?: "batch_export:run";
 };
 
 /** A route's metadata, from which the OpenAPI document is generated. */

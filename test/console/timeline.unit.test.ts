@@ -23,6 +23,7 @@ describe("the lanes of a timeline", () => {
 		end_at: at(to),
 		by: "arrival" as const,
 		latest_error: null,
+		dismissed: false,
 		runs: to - from,
 		rows: 0,
 		bytes: 0,

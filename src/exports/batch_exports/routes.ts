@@ -47,6 +47,9 @@ import * as undelivered from "./undelivered.ts";
 const DESCRIPTION =
 	"An export writes a project's events or persons to a destination, window after window. A backfill exports a range of time. Any member who can see the project can use all operations.";
 
+/** Enough for operations that neither change an export nor say where its rows go. */
+const RUN = "batch_export:run";
+
 /** The name of an export where the routes are mounted, and the texts of the operations there. */
 type Mounted = {
 	/** The word for an export in the ids of operations. */
@@ -130,6 +133,7 @@ const routes = ({ Id, section, listed, added }: Mounted) =>
 			"/:id/backfill",
 			ok(BackfilledExport, {
 				id: `backfill${Id}`,
+				runs: RUN,
 				summary: "Start a backfill",
 				description:
 					"Exports the windows in the range, one after another, also while the export is paused. Returns the export and the `backfill_id` immediately. A project can have three running backfills. 409 if a running backfill exports the range already.",
@@ -142,6 +146,7 @@ const routes = ({ Id, section, listed, added }: Mounted) =>
 			"/:id/pause",
 			ok(BatchExport, {
 				id: `pause${Id}`,
+				runs: RUN,
 				summary: "Pause an export",
 				description:
 					"Scheduled runs no longer start; runs that have started continue. Pausing a paused export changes nothing.",
@@ -153,6 +158,7 @@ const routes = ({ Id, section, listed, added }: Mounted) =>
 			"/:id/unpause",
 			ok(UnpausedExport, {
 				id: `unpause${Id}`,
+				runs: RUN,
 				summary: "Unpause an export",
 				description:
 					"Scheduled runs start again. With `backfill`, what arrived during the pause is exported too, and the response has the `backfill_id`.",
@@ -165,6 +171,7 @@ const routes = ({ Id, section, listed, added }: Mounted) =>
 			"/:id/retry_failed",
 			accepted(RetriedWindows, {
 				id: `retryFailed${Id}Windows`,
+				runs: RUN,
 				summary: "Export what wasn't delivered",
 				description:
 					"Retries the failed runs that `undelivered` counts, and adds runs for the windows that the schedule has passed over, oldest first, at most 500 of each. Repeating the request is safe: windows that are being exported don't count. The response comes immediately.",
@@ -262,6 +269,7 @@ const routes = ({ Id, section, listed, added }: Mounted) =>
 			"/:id/runs/:run_id/cancel",
 			ok(BatchExportRun, {
 				id: `cancel${Id}Run`,
+				runs: RUN,
 				summary: "Cancel a run",
 				description:
 					"The run ends as `Cancelled`. 400 if it has already ended. Its window isn't exported again unless you retry the run.",
@@ -273,6 +281,7 @@ const routes = ({ Id, section, listed, added }: Mounted) =>
 			"/:id/runs/:run_id/retry",
 			ok(BatchExportRun, {
 				id: `retry${Id}Run`,
+				runs: RUN,
 				summary: "Retry a run",
 				description:
 					"Continues where the run ended if nothing has changed since, and starts over otherwise. 400 if the run hasn't ended, or its unfinished output is still being removed.",
@@ -323,6 +332,7 @@ const routes = ({ Id, section, listed, added }: Mounted) =>
 			"/:id/backfills/:backfill_id/cancel",
 			ok(BatchExportBackfill, {
 				id: `cancel${Id}Backfill`,
+				runs: RUN,
 				summary: "Cancel a backfill",
 				description: "Cancels its runs that haven't ended. What they wrote stays.",
 			}),

@@ -18,7 +18,7 @@ import { now } from "../../lib/time.ts";
 const LABEL_TEXT = "What the key is for, in your own words.";
 
 const SCOPES_TEXT =
-	"The key's permissions: `<object>:read`, `<object>:write`, which includes reading, or `*` for everything. Each operation names the scope that it requires.";
+	"The key's permissions: `<object>:read`, `<object>:write`, which includes reading, `batch_export:run`, which includes reading exports, or `*` for everything. Each operation names the scope that it requires.";
 
 const ORGANIZATIONS_TEXT =
 	"The ids of the organizations that the key can access. An empty list means all of yours, including those that you join later. A key of a service account always has its own organization here, whatever you send.";

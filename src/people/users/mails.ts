@@ -83,7 +83,7 @@ type Key = {
 
 /** Whether a key can change something. Other keys aren't worth a mail. */
 export const canWrite = ({ scopes }: Pick<Key, "scopes">) =>
-	scopes.some((scope) => scope === "*" || scope.endsWith(":write"));
+	scopes.some((scope) => scope === "*" || !scope.endsWith(":read"));
 
 const mayDo = (scopes: string[]) =>
 	scopes.includes("*")

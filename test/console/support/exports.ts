@@ -21,6 +21,7 @@ export const exportWith = (more: Partial<BatchExport> = {}): BatchExport => ({
 	start_at: null,
 	end_at: null,
 	latest_runs: [],
+	undelivered: null,
 	xql_query: null,
 	schema: null,
 	...more,
@@ -42,6 +43,7 @@ export const runOf = (hour: number, more: Partial<BatchExportRun> = {}): BatchEx
 	batch_export: "export",
 	backfill_id: null,
 	by: more.backfill_id ? "event" : "arrival",
+	dismissed: false,
 	attempt: 1,
 	...more,
 });

@@ -1,6 +1,6 @@
-import { LEVELS, levelOf, OBJECTS, type Scope, withLevel } from "./scopes.ts";
+import { effectOf, LEVELS, levelOf, levelsOf, OBJECTS, type Scope, withLevel } from "./scopes.ts";
 
-const HEADINGS = { none: "None", read: "Read", write: "Write" };
+const HEADINGS = { none: "None", read: "Read", run: "Run", write: "Write" };
 
 const ALL: readonly Scope[] = ["*"];
 
@@ -36,35 +36,34 @@ export function ScopeLevels({
 				</tr>
 			</thead>
 			<tbody>
-				{OBJECTS.filter(({ object }) => mayChoose(object, "read")).map(
-					({ object, title, ...effects }) => {
-						const current = levelOf(scopes, object);
-						return (
-							<tr key={object} data-level={current}>
-								<th scope="row">
-									{title}
-									<small>{current === "none" ? "No access" : effects[current]}</small>
-								</th>
-								{LEVELS.map((level) => (
-									<td key={level}>
-										{mayChoose(object, level) && (
-											<label>
-												<input
-													type="radio"
-													name={`scope_${object}`}
-													value={level}
-													checked={current === level}
-													onChange={() => onChange(withLevel(scopes, object, level))}
-												/>
-												<span class="unseen">{`${title}: ${HEADINGS[level]}`}</span>
-											</label>
-										)}
-									</td>
-								))}
-							</tr>
-						);
-					},
-				)}
+				{OBJECTS.filter(({ object }) => mayChoose(object, "read")).map((each) => {
+					const { object, title } = each;
+					const current = levelOf(scopes, object);
+					return (
+						<tr key={object} data-level={current}>
+							<th scope="row">
+								{title}
+								<small>{effectOf(object, current) ?? "No access"}</small>
+							</th>
+							{LEVELS.map((level) => (
+								<td key={level}>
+									{levelsOf(each).includes(level) && mayChoose(object, level) && (
+										<label>
+											<input
+												type="radio"
+												name={`scope_${object}`}
+												value={level}
+												checked={current === level}
+												onChange={() => onChange(withLevel(scopes, object, level))}
+											/>
+											<span class="unseen">{`${title}: ${HEADINGS[level]}`}</span>
+										</label>
+									)}
+								</td>
+							))}
+						</tr>
+					);
+				})}
 			</tbody>
 		</table>
 	);

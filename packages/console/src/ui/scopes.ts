@@ -3,10 +3,10 @@ import type { PersonalApiKey } from "tenantry-client";
 
 export type Scope = PersonalApiKey["scopes"][number];
 
-export const LEVELS = ["none", "read", "write"] as const;
+export const LEVELS = ["none", "read", "run", "write"] as const;
 export type Level = (typeof LEVELS)[number];
 
-/** The objects of scopes. `read` and `write` describe what a key with the scope can do. */
+/** The objects of scopes. `read`, `run` and `write` describe what a key with the scope can do. */
 export const OBJECTS = [
 	{
 		object: "organization",
@@ -30,6 +30,7 @@ export const OBJECTS = [
 		object: "batch_export",
 		title: "Batch exports",
 		read: "See exports, their runs and logs",
+		run: "Also start backfills, retry and cancel runs, pause and resume",
 		write: "Send all events and persons to any server",
 	},
 	{
@@ -72,27 +73,42 @@ export const OBJECTS = [
 
 type ObjectName = (typeof OBJECTS)[number]["object"];
 
-/** Returns what a level of an object allows. */
-const effectOf = (name: ObjectName, level: Exclude<Level, "none">) =>
-	OBJECTS.find(({ object }) => object === name)?.[level] ?? "";
+/** The levels of an object, from the lowest. Few objects can be run. */
+export const levelsOf = (object: (typeof OBJECTS)[number]) =>
+	LEVELS.filter((level) => level !== "run" || "run" in object);
 
-const scopeOf = (object: ObjectName, level: Exclude<Level, "none">): Scope => `${object}:${level}`;
+/** Returns what a level of an object allows; undefined if there is no such level. */
+export const effectOf = (name: ObjectName, level: Level) => {
+	const found = OBJECTS.find(({ object }) => object === name);
+	return found && Object.entries(found).find(([key]) => key === level)?.[1];
+};
 
-export function levelOf(scopes: readonly Scope[], object: ObjectName): Level {
-	if (scopes.includes("*") || scopes.includes(scopeOf(object, "write"))) return "write";
-	return scopes.includes(scopeOf(object, "read")) ? "read" : "none";
-}
+/** Returns the scope of a level, in a list; empty if there is none. */
+const scopesOf = (object: ObjectName, level: Level): Scope[] =>
+	level === "none"
+		? []
+		: level !== "run"
+			? [`${object}:${level}`]
+			: object === "batch_export"
+				? [`${object}:${level}`]
+				: [];
+
+export const levelOf = (scopes: readonly Scope[], object: ObjectName): Level =>
+	scopes.includes("*")
+		? "write"
+		: (LEVELS.findLast((level) => scopesOf(object, level).some((one) => scopes.includes(one))) ??
+			"none");
 
 /** Returns the scopes with another level for an object. `*` becomes a list. */
 export const withLevel = (scopes: readonly Scope[], object: ObjectName, level: Level): Scope[] =>
 	OBJECTS.flatMap((other) => {
 		const wanted = other.object === object ? level : levelOf(scopes, other.object);
-		return wanted === "none" ? [] : [scopeOf(other.object, wanted)];
+		return scopesOf(other.object, wanted);
 	});
 
-const READS: Scope[] = OBJECTS.map(({ object }) => scopeOf(object, "read"));
+const READS: Scope[] = OBJECTS.flatMap(({ object }) => scopesOf(object, "read"));
 
-const DANGEROUS: readonly (readonly [scope: Scope, words: string])[] = [
+const DANGEROUS: readonly (readonly [scope: Scope, words: string | undefined])[] = [
 	["*", "Everything, including scopes that are added later"],
 	["organization:write", effectOf("organization", "write")],
 	["personal_api_key:read", effectOf("personal_api_key", "read")],
@@ -108,13 +124,13 @@ export const harmlessIn = (scopes: readonly Scope[]): Scope[] =>
 	OBJECTS.flatMap(({ object }) => {
 		const level = levelOf(scopes, object);
 		if (level === "none" || object === "personal_api_key") return [];
-		return [scopeOf(object, object === "organization" ? "read" : level)];
+		return scopesOf(object, object === "organization" ? "read" : level);
 	});
 
 /** The scopes for reading the same objects. */
 export const readingIn = (scopes: readonly Scope[]): Scope[] =>
 	OBJECTS.flatMap(({ object }) =>
-		levelOf(scopes, object) === "none" ? [] : [scopeOf(object, "read")],
+		levelOf(scopes, object) === "none" ? [] : scopesOf(object, "read"),
 	);
 
 /** Common choices. */
@@ -122,7 +138,7 @@ export const PRESETS: readonly (readonly [words: string, scopes: readonly Scope[
 	["Full access", ["*"]],
 	["Read only", READS],
 	["Send events", ["project:write"]],
-	["Run exports", ["project:read", "batch_export:write"]],
+	["Run exports", ["project:read", "batch_export:run"]],
 	["Manage people", ["organization:read", "organization_member:write"]],
 ];
 
@@ -133,7 +149,12 @@ export const isSame = (a: readonly Scope[], b: readonly Scope[]) =>
 export const includes = (granted: readonly Scope[], scope: Scope) =>
 	granted.includes("*") ||
 	granted.includes(scope) ||
-	granted.some((each) => each === scope.replace(/:read$/, ":write"));
+	OBJECTS.some(({ object }) => {
+		const wanted = LEVELS.findIndex((level) =>
+			scopesOf(object, level).some((one) => one === scope),
+		);
+		return wanted > 0 && LEVELS.indexOf(levelOf(granted, object)) >= wanted;
+	});
 
 /** The number of objects that a summary names. */
 const FEW = 3;
@@ -152,7 +173,11 @@ export function summaryOf(scopes: readonly Scope[]) {
 	if (scopes.includes("*")) return "Full access";
 	const titles = (level: Level) =>
 		OBJECTS.filter(({ object }) => levelOf(scopes, object) === level).map(({ title }) => title);
-	const words = [...listed("changes", titles("write")), ...listed("reads", titles("read"))];
+	const words = [
+		...listed("changes", titles("write")),
+		...listed("runs", titles("run")),
+		...listed("reads", titles("read")),
+	];
 	const text = words.join(" · ");
 	return text.charAt(0).toUpperCase() + text.slice(1);
 }

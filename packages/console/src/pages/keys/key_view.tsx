@@ -7,26 +7,26 @@ import { confirm } from "../../ui/dialog.tsx";
 import { Show, say } from "../../ui/feedback.tsx";
 import { Filter } from "../../ui/filters.tsx";
 import { LoadedPage, PageView, Section } from "../../ui/page.tsx";
-import { levelOf, OBJECTS } from "../../ui/scopes.ts";
+import { effectOf, levelOf, OBJECTS } from "../../ui/scopes.ts";
 import { Badge, Facts, Time } from "../../ui/values.tsx";
 import { getCurrentKey, type Keys, USAGE_DAYS } from "./keys.ts";
 import { Made } from "./made.tsx";
 import { expiresSoon, isExpired } from "./states.ts";
 import { addressesOf, UseByDay } from "./usage.tsx";
 
-const READABLE = { none: "", read: "Read", write: "Write" };
+const READABLE = { none: "", read: "Read", run: "Run", write: "Write" };
 
 const MayDo = ({ scopes }: Pick<PersonalApiKey, "scopes">) =>
 	scopes.includes("*") ? (
 		<>All permissions of its owner</>
 	) : (
 		<ul class="key-may-do">
-			{OBJECTS.map(({ object, title, ...effects }) => {
+			{OBJECTS.map(({ object, title }) => {
 				const level = levelOf(scopes, object);
 				return level === "none" ? null : (
 					<li key={object}>
 						<Badge mood={level === "write" ? "warn" : "quiet"}>{READABLE[level]}</Badge> {title}
-						<small>{effects[level]}</small>
+						<small>{effectOf(object, level)}</small>
 					</li>
 				);
 			})}
