@@ -52,6 +52,7 @@ const plugins = () => import("./plugins/plugins/routes.ts");
 const signInTest = () => import("./sign_in/trial/routes.ts");
 const scim = () => import("./people/scim/routes.ts");
 const serviceAccounts = () => import("./people/service_accounts/routes.ts");
+const twoFactorOfMember = async () => (await import("./sign_in/totp/routes.ts")).ofMember;
 const trustedIssuers = () => import("./oauth/issuers/routes.ts");
 
 /** The families: path, object of the scopes, and routes. A path comes before those below it. */
@@ -66,6 +67,7 @@ export const families = [
 	organization("/invites", "organization_member", () => import("./people/invites/routes.ts")),
 	organization("/members", "organization_member", () => import("./people/members/routes.ts")),
 	organization("/members/:user__uuid/identities", "organization_member", identitiesOfMember),
+	organization("/members/:user__uuid/two_factor", "organization_member", twoFactorOfMember),
 	organization("/oauth_clients", "organization", oauthClients),
 	organization("/oauth_grants", "organization_member", consentsInOrganization),
 	organization("/service_accounts", "organization_member", serviceAccounts),

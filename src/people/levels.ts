@@ -39,6 +39,24 @@ export const isEditableBy = (user_id: number, organization: SQL<number>) => sql`
 	select caller.level from members as caller
 	where caller.organization_id = ${organization} and caller.user_id = ${user_id}) >= ${members.level}`;
 
+/** Returns why `caller` may not reset the second factor of `target`, or undefined if it may. */
+export function whyNotResetFactor(caller: Member, target: Member) {
+	if (caller.user_id === target.user_id) return "You can't reset your own second factor.";
+	if (caller.level < OWNER && target.level >= caller.level)
+		return "Only owners can reset the second factor of admins and owners.";
+	return undefined;
+}
+
+/**
+ * SQL condition on `members`: the user may reset the member's second factor, as far as the member's
+ * organization is concerned.
+ */
+export const mayResetFactor = (user_id: number) => sql`exists (
+	select 1 from members as caller
+	where caller.organization_id = ${members.organization_id} and caller.user_id = ${user_id}
+		and caller.user_id <> ${members.user_id}
+		and (caller.level >= ${OWNER} or (caller.level >= ${ADMIN} and caller.level > ${members.level})))`;
+
 /** Returns why `caller` may not invite somebody at `level`, or undefined if it may. */
 export const whyNotInvite = (caller: Pick<Member, "level">, level: number) =>
 	level > caller.level

@@ -107,6 +107,7 @@ const BODIES: Record<string, Body> = {
 	startPluginConfigJob: () => ({ job: { type: "go" } }),
 	ingestEvents: () => [{ event: "seen", distinct_id: "someone" }],
 	updateUser: () => ({ first_name: "Renamed" }),
+	resetMemberTwoFactor: CODE,
 	confirmTwoFactor: CODE,
 	disableTwoFactor: CODE,
 	replaceTwoFactorCodes: CODE,
@@ -146,6 +147,7 @@ const FAILS: Record<string, number> = {
 	// A user with passkeys has to prove one of their factors.
 	beginTwoFactor: 400,
 	confirmTwoFactor: 400,
+	resetMemberTwoFactor: 400,
 	disableTwoFactor: 400,
 	replaceTwoFactorCodes: 400,
 	beginPasskey: 403,

@@ -102,6 +102,7 @@ export const TYPE_WORDS: Record<EventType, string> = {
 	"two_factor.begun": "Second factor setup started",
 	"two_factor.enabled": "Second factor enabled",
 	"two_factor.disabled": "Second factor disabled",
+	"two_factor.reset": "Second factor reset by an admin",
 	"two_factor.recovery_code_used": "Recovery code used",
 	"two_factor.recovery_codes_replaced": "Recovery codes replaced",
 	"batch_export_destination.tested": "Destination tested",

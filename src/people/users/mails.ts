@@ -68,6 +68,14 @@ export const factorReset: Change = {
 	text: unlinked`The operator of this service has removed it, with its recovery codes. All your sessions have ended.`,
 };
 
+/** An admin has reset it (docs/keys.md#a-lost-second-factor). */
+export const factorResetBy = (organization: string): Change => ({
+	kind: "two_factor",
+	subject: factorReset.subject,
+	text: unlinked`${adminOf(organization)} has removed it, with its recovery codes and your passkeys. All your sessions have ended. Sign in with a link by mail, which proves that the address is still yours, then set up a new second factor.`,
+	link: { label: "Sign in", path: ownPages.signIn },
+});
+
 export const codesReplaced: Change = {
 	kind: "two_factor",
 	subject: unlinked`The recovery codes of your Tenantry account were replaced`,

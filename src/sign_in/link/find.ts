@@ -38,6 +38,12 @@ const selectLinks = (db: Database, passkey: Reference | undefined) =>
 			attempts: sql<number>`${signIns.attempts}`.as("link_attempts"),
 			has_factor: signIns.has_factor,
 			sso: ssoOf(sql`${users.email}`, signIns.connection).as("sso"),
+			factor_reset_at: users.factor_reset_at,
+			/** After a reset of the second factor. If the domain enforces a provider, that is proof, too. */
+			must_prove_address:
+				sql`(${users.factor_reset_at} is not null and ${signIns.method} <> 'mail' and ${ssoOf(sql`${users.email}`)} is null)`
+					.mapWith(Boolean)
+					.as("must_prove_address"),
 			broken_glass: brokenGlassOf(sql`${users.email}`, signIns.connection).as("broken_glass"),
 			is_required: needsFactor(signIns).mapWith(Boolean).as("is_required"),
 			organization_id: sql<number | null>`${currentOrganization(signIns.user_id)}`.as(
@@ -59,7 +65,8 @@ const selectLinks = (db: Database, passkey: Reference | undefined) =>
  * Returns the link with this token, its user, and everything else that signing in depends on. One
  * round trip.
  * @param given the proof of the second factor, which counts as an attempt of the link and the user
- * @throws 400 for an invalid token, or if single sign-on is enforced; 429 after too many requests
+ * @throws 400 for an invalid token, if single sign-on is enforced, or if a link by mail has to prove
+ * the address first; 429 after too many requests
  * or wrong tokens
  */
 export async function findSignIn(c: Context<App>, token: string, given: Given = {}) {
@@ -102,6 +109,7 @@ export async function findSignIn(c: Context<App>, token: string, given: Given = 
 	if (!link?.is_open || !mayTry) throw await countFailure(c, linkExpired());
 	await limitRate(c, link.id);
 	if (link.sso !== null) throw ssoRequired(link.sso);
+	if (link.must_prove_address) throw addressUnproved();
 	const { user } = link;
 	return {
 		db,
@@ -123,6 +131,13 @@ async function limitRate(c: Context<App>, id: string) {
 /** Returns the same error for every invalid token, so that it reveals nothing about the user. */
 const linkExpired = () =>
 	invalid("token", "This link has expired, or was used before. Ask for a new one.", "expired");
+
+const addressUnproved = () =>
+	invalid(
+		null,
+		"Your second factor was reset. Sign in with a link by mail once, which proves your address.",
+		"verification_required",
+	);
 
 const ssoRequired = (sso: string) =>
 	invalid(

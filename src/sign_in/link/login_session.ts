@@ -118,6 +118,7 @@ function stillAllowed(signIn: SignIn, { proof, removed }: New) {
 		eq(users.id, user.id),
 		eq(users.is_active, true),
 		eq(users.is_email_verified, user.is_email_verified),
+		sql`${users.factor_reset_at} is ${link.factor_reset_at}`,
 		proof ? undefined : sql`not ${needsFactor(link)}`,
 		sql`${ssoOf(sql`${users.email}`, link.connection)} is null`,
 	);
@@ -213,6 +214,7 @@ export function signingIn(signIn: SignIn, session: New) {
 				.update(users)
 				.set({
 					is_email_verified: true,
+					factor_reset_at: null,
 					last_sign_in_at: now(),
 					...(proof && { is_2fa_enabled: true }),
 				})

@@ -23,6 +23,9 @@ const nothing = async () => {};
 const EXPIRED =
 	"The token is unknown, older than 15 minutes or used, or five codes were sent with it.";
 
+const UNPROVED =
+	"An admin reset the user's second factor: a link by mail has to prove the address first.";
+
 const SSO = "The domain of the user's address enforces single sign-on.";
 
 /** docs/keys.md#signing-in */
@@ -70,7 +73,7 @@ export default router({
 			summary: "See whom a link signs in",
 			description:
 				"Returns the user of a link, so that the console can ask before the link ends the session of somebody else. Doesn't use up the link.",
-			errors: { expired: EXPIRED, sso_required: SSO },
+			errors: { expired: EXPIRED, sso_required: SSO, verification_required: UNPROVED },
 		}),
 		body(shape.link, nothing),
 		async (c) => {
@@ -88,6 +91,7 @@ export default router({
 			errors: {
 				expired: EXPIRED,
 				sso_required: SSO,
+				verification_required: UNPROVED,
 				two_factor_required: "The user has a second factor: sign in with a code of it.",
 			},
 		}),
@@ -107,6 +111,7 @@ export default router({
 			errors: {
 				expired: EXPIRED,
 				sso_required: SSO,
+				verification_required: UNPROVED,
 				invalid_input: "The operator hasn't set `APP_URL`.",
 			},
 		}),
@@ -146,6 +151,7 @@ export default router({
 			errors: {
 				expired: EXPIRED,
 				sso_required: SSO,
+				verification_required: UNPROVED,
 				two_factor_required: "The user has a second factor, and the request has no code.",
 				two_factor_setup_required:
 					"An organization of the user requires a second factor, and the user has none. Set it up with `beginSignInTwoFactor`.",

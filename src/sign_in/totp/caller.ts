@@ -32,6 +32,7 @@ export const select = (
 			uuid: users.uuid,
 			email: users.email,
 			is_email_verified: users.is_email_verified,
+			factor_reset_at: users.factor_reset_at,
 			is_required: isEnforced(users.id).mapWith(Boolean).as("is_required"),
 			has_challenge: sql`exists (select 1 from ${signInStates} where ${challenge})`
 				.mapWith(Boolean)
@@ -45,7 +46,7 @@ export const select = (
 export type Row = Awaited<ReturnType<typeof select>>[number];
 
 /** @throws 403 if the caller is a service account */
-function assertPerson({ caller }: Tenant) {
+export function assertPerson({ caller }: Tenant) {
 	if (caller.is_service_account)
 		throw forbidden("A service account has no second factor: it doesn't sign in.");
 }
@@ -53,10 +54,10 @@ function assertPerson({ caller }: Tenant) {
 /**
  * A factor that somebody set up who isn't the owner of the address must not outlast the proof of
  * it, or keep the owner from signing in.
- * @throws 400 if the user's address isn't proved
+ * @throws 400 if the user's address isn't proved, or has to be proved anew after a reset
  */
-export function assertProved({ is_email_verified }: Row) {
-	if (!is_email_verified)
+export function assertProved({ is_email_verified, factor_reset_at }: Row) {
+	if (!is_email_verified || factor_reset_at !== null)
 		throw invalid(
 			null,
 			"Prove your email address first: sign in with a link by mail.",
@@ -90,29 +91,50 @@ type Request = {
 	challenge?: SQL | undefined;
 };
 
+/** Returns statements that count an attempt to prove the second factor, and read the caller. */
+export async function selectProvable(
+	tenant: Tenant,
+	{ uuid, given, challenge }: Pick<Request, "uuid" | "given" | "challenge">,
+) {
+	const { db, key } = tenant;
+	const passkey = given.passkey && (await referenceOf(given.passkey));
+	const attempt = isGiven(given) ? keyStillWorks(key.hash, key) : sql`false`;
+	return [
+		countAttempt(db, key.user_id, attempt),
+		select(tenant, uuid, { passkey, challenge }),
+	] as const;
+}
+
+type Read = {
+	row: Row;
+	/** What `countAttempt` returned. */
+	attempts: unknown[];
+} & Pick<Request, "given" | "isSettingUp">;
+
+/** Checks the caller's proof, if there is one. */
+export async function proveRead(
+	{ env, url }: Tenant,
+	{ row, attempts, given, isSettingUp = false }: Read,
+) {
+	const isCounted = attempts.length > 0;
+	return isGiven(given)
+		? prove(env, { factor: row, given, isCounted, isSettingUp, url })
+		: undefined;
+}
+
 /**
  * Reads the caller and, if the second factor is to be proved, counts the attempt in the same round
  * trip, and checks it.
  */
-export async function readAndProve(
-	tenant: Tenant,
-	{ uuid, given, check, isSettingUp = false, challenge }: Request,
-) {
-	const { db, env, key, url } = tenant;
-	const passkey = given.passkey && (await referenceOf(given.passkey));
-	const attempt = isGiven(given) ? keyStillWorks(key.hash, key) : sql`false`;
+export async function readAndProve(tenant: Tenant, request: Request) {
 	const [attempts, [user], others] = await tenant.read(
-		countAttempt(db, key.user_id, attempt),
-		select(tenant, uuid, { passkey, challenge }),
-		sessions.select(db, otherSessions(tenant)),
+		...(await selectProvable(tenant, request)),
+		sessions.select(tenant.db, otherSessions(tenant)),
 	);
 	assertPerson(tenant);
 	const row = orNotFound(user);
-	check?.(row);
-	const isCounted = attempts.length > 0;
-	const proof = isGiven(given)
-		? await prove(env, { factor: row, given, isCounted, isSettingUp, url })
-		: undefined;
+	request.check?.(row);
+	const proof = await proveRead(tenant, { row, attempts, ...request });
 	const ended = others.map(({ id }) => id);
 	return { row, proof, others, areAll: sessions.areAll(otherSessions(tenant), ended) };
 }

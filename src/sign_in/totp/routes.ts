@@ -1,8 +1,12 @@
 import type { Context } from "hono";
 import { body } from "../../access/input.ts";
+import { atLeast } from "../../access/middleware.ts";
+import { ADMIN } from "../../db/schema/levels.ts";
 import type { App } from "../../env.ts";
 import { ok, router } from "../../http/router.ts";
+import { Member } from "../../people/members/shape.ts";
 import * as factors from "./queries.ts";
+import { findResettable, reset } from "./reset.ts";
 import {
 	ATTEMPTS,
 	Code,
@@ -18,12 +22,36 @@ import {
 
 const uuid = (c: Context<App>) => c.req.param("uuid") ?? "";
 
-/** docs/keys.md#the-second-factor */
-export default router({
+const SECTION = {
 	name: "Second factor",
 	description:
 		"Your second factor for signing in: codes of an authenticator app (TOTP, RFC 6238) or passkeys, and recovery codes in case you lose them. API keys work without it. Service accounts have no second factor and get a 403.",
-})
+};
+
+const memberUuid = (c: Context<App>) => c.req.param("user__uuid") ?? "";
+
+/** docs/keys.md#a-lost-second-factor */
+export const ofMember = router(SECTION)
+	.use("*", atLeast(ADMIN))
+	.post(
+		"/reset",
+		ok(Member, {
+			id: "resetMemberTwoFactor",
+			summary: "Reset the second factor of a member who has lost it",
+			description: `Removes the member's authenticator app, recovery codes and passkeys, and ends their sessions. Before anything else signs them in again, a link by mail has to prove their address, unless their domain enforces single sign-on. The member and all owners get a mail. Requires a code, a recovery code or a passkey of your own (\`challengePasskey\`); level 15, or level 8 for members of level 1; and the same in every other organization that the member belongs to, because the factor protects these, too: otherwise it is a 403, and the operator of the service can help. ${ATTEMPTS}`,
+			errors: {
+				invalid_code: WRONG_CODE,
+				invalid_passkey: WRONG_PASSKEY,
+				invalid_input: "The member has no second factor.",
+				two_factor_setup_required: "You have no second factor yourself.",
+			},
+		}),
+		body(RequiredProof, findResettable),
+		async (c) => c.json(await reset(c.var.tenant, memberUuid(c), c.req.valid("json"))),
+	);
+
+/** docs/keys.md#the-second-factor */
+export default router(SECTION)
 	.get(
 		"/",
 		ok(TwoFactor, {
