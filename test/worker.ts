@@ -184,6 +184,8 @@ export async function overload({ most, streams, exports, open, webhooks: hooks, 
 		...other(0),
 		url: "https://example.com",
 		secret: "x",
+		// Not the heads of the files that the streams write.
+		selectors: ["Project"],
 		position: 0,
 		next_attempt_at: LONG_AGO,
 	}));
