@@ -104,8 +104,8 @@ function wordOf(id: string) {
 
 function callOf(path: string, verb: string, operation: Operation): Call {
 	const word = wordOf(operation.operationId);
-	const [, success] =
-		Object.entries(operation.responses).find(([status]) => status.startsWith("2")) ?? [];
+	const { 204: empty, ...others } = operation.responses;
+	const success = empty ?? Object.entries(others).find(([status]) => status.startsWith("2"))?.[1];
 	const [media, content] = Object.entries(success?.content ?? {})[0] ?? [];
 	const response = content?.schema;
 	const properties = response && resolve(response).properties;

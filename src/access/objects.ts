@@ -3,7 +3,11 @@ import type { SQLiteTable } from "drizzle-orm/sqlite-core";
 import { assertExists, assertThat } from "../db/client.ts";
 import type { ScopeWith } from "../db/event_types.ts";
 import type { LifeDetails } from "../db/record.ts";
+import type { Revoked } from "./receipts.ts";
 import type { Tenant } from "./tenant.ts";
+
+/** The entry of a deletion, and what it revokes, if it does. */
+type Removal = LifeDetails & { scope: ScopeWith<"deleted">; revokes?: Revoked };
 
 /**
  * Executes a DELETE in one round trip.
@@ -11,11 +15,12 @@ import type { Tenant } from "./tenant.ts";
  */
 export const removeRow = (
 	tenant: Tenant,
-	entry: LifeDetails & { scope: ScopeWith<"deleted"> },
+	{ revokes, ...entry }: Removal,
 	table: SQLiteTable,
 	where: SQL | undefined,
 ) =>
 	tenant.write({
+		...(revokes && { revokes }),
 		checks: [assertExists(tenant.db, table, where)],
 		changes: [tenant.db.delete(table).where(where)],
 		entries: [{ activity: "deleted", ...entry }],

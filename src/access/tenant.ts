@@ -21,6 +21,7 @@ import { checkKey } from "./key_check.ts";
 import { usedKeyOf } from "./origin.ts";
 import type { Precondition } from "./precondition.ts";
 import type { QueryValues } from "./query_scope.ts";
+import { newReceipt, type Revoked, selectReceipt, wantsReceipt } from "./receipts.ts";
 import { assertStillAllowed } from "./recheck.ts";
 import { formOf, idsOf, type Target } from "./target.ts";
 import { commit, type Write } from "./unit_of_work.ts";
@@ -28,6 +29,8 @@ import { commit, type Write } from "./unit_of_work.ts";
 /** A write (src/access/unit_of_work.ts), whose entries are the caller's by default. */
 type TenantWrite = Pick<Write, "checks" | "changes" | "afterEntries"> & {
 	entries?: (Entry & Partial<Pick<SignedEntry, "user_id">>)[];
+	/** What ends with the write, for the receipt (docs/audit.md#revocation-receipts). */
+	revokes?: Revoked;
 };
 
 /** A select of rows. */
@@ -207,9 +210,11 @@ export class Tenant {
 		entries = [],
 		answer,
 		rows = answer,
+		revokes,
 		...parts
 	}: TenantWrite & { answer?: Statement; rows?: Statement }): Promise<unknown> {
 		const { organization_id: organization, project_id: project } = this.caller;
+		const receipt = revokes && wantsReceipt(this.#c) && selectReceipt(this.db);
 		const access = assertStillAllowed(this.env, this.db, this.key.hash, this.caller);
 		const signature = { user_id: this.key.user_id, created_at: this.at, organization, project };
 		const write = {
@@ -217,9 +222,16 @@ export class Tenant {
 			// A deleted object is a 404, not a 403 because the access to it was lost.
 			checks: [...checks, access],
 			entries: entries.map((entry) => ({ ...signature, ...entry })),
-			...(rows && { answers: { rows } }),
+			answers: { rows, ...receipt },
 		};
 		const results = await commit(this.env, this.db, write, this.#c);
+		if (receipt) {
+			const [[entry] = [], [signer] = []] = [results.entry, results.signer];
+			// Keys end everywhere, whichever organization the path names.
+			const organization_id = revokes.user && this.caller.organization_uuid;
+			const made = { revoked: revokes, organization_id, entry, signer };
+			this.#c.set("receipt", await newReceipt(this.env, made));
+		}
 		return answer ? orNotFound(results.rows?.[0]) : results.rows;
 	}
 

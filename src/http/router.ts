@@ -156,7 +156,7 @@ type PageInput = {
  * schema. Its format distinguishes it from the response of the handler
  * (build/openapi/response_types.ts compares them).
  */
-type Documenting<T, Status extends 200 | 201 | 202 | 204> = Response &
+export type Documenting<T, Status extends 200 | 201 | 202 | 204> = Response &
 	TypedResponse<JSONParsed<T>, Status, "documented">;
 
 /** 200 with a body of the schema `response`. */

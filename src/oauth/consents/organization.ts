@@ -61,7 +61,10 @@ export const remove = (tenant: Tenant, id: string) =>
 				entryOf("revoked", consent, { organization: organizationId(other), trigger }),
 			),
 		];
-		await tenant.write(endKey(db, isThis, entries));
+		await tenant.write({
+			...endKey(db, isThis, entries),
+			revokes: { type: "oauth_grant", id: consent.id, user: null },
+		});
 		const change = appEnded(consent.label, name);
 		tenant.later(() => mailChange(env, consent.user_id, change, null));
 	});

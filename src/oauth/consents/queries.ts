@@ -62,5 +62,8 @@ export const remove = (tenant: Tenant, uuid: string, id: string) =>
 		);
 		orNotFound(caller);
 		const consent = orNotFound(row);
-		await tenant.write(endKey(db, isThis, entriesOf("revoked", consent, { job: "person" })));
+		await tenant.write({
+			...endKey(db, isThis, entriesOf("revoked", consent, { job: "person" })),
+			revokes: { type: "oauth_grant", id: consent.id, user: null },
+		});
 	});

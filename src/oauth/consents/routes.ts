@@ -1,8 +1,9 @@
 import * as z from "zod";
 import { atLeast } from "../../access/middleware.ts";
+import { revokes } from "../../access/receipts.ts";
 import { ADMIN } from "../../db/schema/levels.ts";
 import { page } from "../../http/page.ts";
-import { noContent, paginated, router } from "../../http/router.ts";
+import { paginated, router } from "../../http/router.ts";
 import * as ofOrganization from "./organization.ts";
 import * as consents from "./queries.ts";
 import { OauthGrant, OrganizationOauthGrant } from "./shape.ts";
@@ -26,7 +27,7 @@ export default router(section)
 	)
 	.delete(
 		"/:id",
-		noContent({
+		revokes({
 			id: "revokeOauthGrant",
 			summary: "End the access of an app",
 			description: "The next request of the app is rejected. It can ask you again.",
@@ -52,7 +53,7 @@ export const inOrganization = router(section)
 	)
 	.delete(
 		"/:id",
-		noContent({
+		revokes({
 			id: "revokeOrganizationOauthGrant",
 			summary: "End the access of a member's app",
 			description:

@@ -116,6 +116,7 @@ export const remove = (tenant: Tenant, uuid: string) =>
 			checks: [assertExists(db, members, isLeaving), ...ended.checks],
 			changes: [...ended.changes, ...left.changes],
 			entries: [...left.entries, ...ended.entries],
+			revokes: { type: "member", id: member.id, user: member.user.uuid },
 		});
 		const who = adminOf(organization?.name ?? "");
 		for (const link of links)

@@ -1,6 +1,7 @@
 import { body, query } from "../../access/input.ts";
+import { revokes } from "../../access/receipts.ts";
 import { page } from "../../http/page.ts";
-import { noContent, ok, paginated, router } from "../../http/router.ts";
+import { ok, paginated, router } from "../../http/router.ts";
 import { list } from "./list.ts";
 import * as members from "./queries.ts";
 import { filters, Member, update } from "./shape.ts";
@@ -35,7 +36,7 @@ export default router({
 	)
 	.delete(
 		"/:user__uuid",
-		noContent({
+		revokes({
 			id: "removeMember",
 			summary: "Remove a member, or leave the organization",
 			description:

@@ -250,7 +250,11 @@ export async function remove(tenant: Tenant, owner: Owner, id: string) {
 	const isThis = byId(tenant, owner, row.id);
 	const values = settable(create, row);
 	const deleted = { ...entry(tenant, owner, "deleted", row), values };
-	await tenant.write(endKey(tenant.db, isThis, [deleted]));
+	const type = deleted.scope === "PersonalApiKey" ? "personal_api_key" : "service_account_key";
+	await tenant.write({
+		...endKey(tenant.db, isThis, [deleted]),
+		revokes: { type, id: row.id, user: null },
+	});
 }
 
 type Roll = { overlap?: Overlap | undefined };

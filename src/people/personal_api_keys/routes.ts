@@ -1,10 +1,11 @@
 import type { Context, MiddlewareHandler } from "hono";
 import { body } from "../../access/input.ts";
+import { revokes } from "../../access/receipts.ts";
 import type { Tenant } from "../../access/tenant.ts";
 import type { App } from "../../env.ts";
 import { uuidOr } from "../../http/fields.ts";
 import { page } from "../../http/page.ts";
-import { created, noContent, ok, paginated, router, type Section } from "../../http/router.ts";
+import { created, ok, paginated, router, type Section } from "../../http/router.ts";
 import { rollBody } from "../../keys/overlap.ts";
 import * as days from "./days.ts";
 import { caller, type OwnerOf } from "./owner.ts";
@@ -84,7 +85,7 @@ export function keysOf(owner: OwnerOf, words: Words, ...access: MiddlewareHandle
 		)
 		.delete(
 			"/:id",
-			noContent({
+			revokes({
 				id: `revoke${word}`,
 				summary: "Revoke a key",
 				description:

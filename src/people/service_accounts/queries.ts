@@ -169,7 +169,12 @@ export async function update(tenant: Tenant, id: string, body: z.infer<typeof Up
 /** Deletes an account. The trigger `service_accounts_delete` ends its keys and memberships. */
 export async function remove(tenant: Tenant, id: string) {
 	const row = await find(tenant, id);
-	const values = settable(create, row);
-	const entry = { scope: "ServiceAccount" as const, item_id: row.id, name: row.name, values };
+	const entry = {
+		scope: "ServiceAccount" as const,
+		item_id: row.id,
+		name: row.name,
+		values: settable(create, row),
+		revokes: { type: "service_account" as const, id: row.id, user: row.id },
+	};
 	await removeRow(tenant, entry, serviceAccounts, byId(tenant, row.id));
 }

@@ -1,9 +1,10 @@
 import * as z from "zod";
 import { body } from "../../access/input.ts";
 import { atLeast } from "../../access/middleware.ts";
+import { revokes } from "../../access/receipts.ts";
 import { ADMIN } from "../../db/schema/levels.ts";
 import { page } from "../../http/page.ts";
-import { created, noContent, ok, paginated, router } from "../../http/router.ts";
+import { created, ok, paginated, router } from "../../http/router.ts";
 import { keysOf } from "../personal_api_keys/routes.ts";
 import { account } from "./owner.ts";
 import * as accounts from "./queries.ts";
@@ -62,7 +63,7 @@ export default router({
 	)
 	.delete(
 		"/:id",
-		noContent({
+		revokes({
 			id: "deleteServiceAccount",
 			summary: "Delete a service account",
 			description:

@@ -61,7 +61,10 @@ export async function remove(tenant: Tenant, uuid: string, id: string) {
 	orNotFound(caller);
 	const session = orNotFound(row);
 	const isThis = byId(tenant, session.id);
-	await tenant.write(endKey(tenant.db, isThis, [sessions.endEntry(session, "sessions")]));
+	await tenant.write({
+		...endKey(tenant.db, isThis, [sessions.endEntry(session, "sessions")]),
+		revokes: { type: "session", id: session.id, user: null },
+	});
 }
 
 /** Ends all sessions of the caller but the current one, also those that begin meanwhile. */

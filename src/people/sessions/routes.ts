@@ -1,5 +1,6 @@
 import type { Context } from "hono";
 import * as z from "zod";
+import { revokes } from "../../access/receipts.ts";
 import type { App } from "../../env.ts";
 import { page } from "../../http/page.ts";
 import { noContent, paginated, router } from "../../http/router.ts";
@@ -39,7 +40,7 @@ export default router({
 	)
 	.delete(
 		"/:id",
-		noContent({
+		revokes({
 			id: "endSession",
 			summary: "End a session",
 			description: "The next request of the session is rejected. It can be the current session.",
