@@ -76,7 +76,6 @@ const rowOf = (kind: { scope: string; activity: string }, more: Partial<EventRow
 	name: "ada@example.com",
 	changes: [],
 	trigger: null,
-	origin: null,
 	created_at: "2026-11-21T12:00:00.123Z",
 	...more,
 });

@@ -26,7 +26,7 @@ export const SERVERS: Record<Server, Sink> = {
 		eventsIn: ({ items }) =>
 			items
 				.map((line) => JSON.parse(line))
-				.filter(({ format }) => format === undefined)
+				.filter(({ id, metadata }) => id ?? metadata)
 				.map(({ previous, digest, ...event }) => {
 					const { number, ...ocsf } = event;
 					return "metadata" in event ? ocsf : event;

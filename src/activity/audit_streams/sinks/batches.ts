@@ -39,7 +39,8 @@ async function* linesIn(body: Uint8Array) {
 		.pipeThrough(new TextDecoderStream());
 	let rest = "";
 	for await (const chunk of text) {
-		const lines = (rest + chunk).split("\n");
+		const [first = "", ...others] = chunk.split("\n");
+		const lines = [rest + first, ...others];
 		rest = lines.pop() ?? "";
 		yield* lines;
 	}
