@@ -11,6 +11,7 @@ import { clickhouse } from "./test/support/clickhouse.ts";
 import { faults } from "./test/support/faults.ts";
 import { googles } from "./test/support/gcs.ts";
 import { HANG_MS, TEST_TIMEOUT_MS } from "./test/support/hang.ts";
+import { icebergs } from "./test/support/iceberg.ts";
 import { outbound } from "./test/support/outbound.ts";
 import { databases } from "./test/support/postgres.ts";
 import { providers } from "./test/support/provider.ts";
@@ -59,6 +60,7 @@ async function startServers() {
 		...dns,
 		...plugins,
 		...storage,
+		...(await icebergs(bucket.S3_URL)),
 		...(await faults(storage)),
 		...Object.assign({}, ...servers),
 	};

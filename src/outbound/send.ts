@@ -8,7 +8,6 @@ import type { Failure } from "./resolve.ts";
 /** How long a destination may send no data, in milliseconds. */
 export const TIMEOUT_MS = 60_000;
 
-/** How many characters of a successful response are read. */
 const MAX_CHARACTERS = 2 ** 20;
 
 /** How many characters of another response are read: enough for any error message. */
@@ -53,14 +52,31 @@ function assertPublic(failure: Failure | null) {
 export const assertReachable = async (env: Env, host: string) =>
 	assertPublic(await checkPublicHost(env, host));
 
+/** What was read of a response's body. */
+type Body = Pick<HttpResponse, "text" | "isCut">;
+
+const NO_BODY: Body = { text: "", isCut: false };
+
 /** Returns the first `max` characters of a body, and whether there are more. */
-async function readText({ body }: Response, max: number) {
+async function readText({ body }: Response, max: number): Promise<Body> {
 	let text = "";
 	for await (const chunk of body?.pipeThrough(new TextDecoderStream()) ?? []) {
 		text += chunk;
 		if (text.length > max) return { text: text.slice(0, max), isCut: true };
 	}
 	return { text, isCut: false };
+}
+
+/** Returns a body, or null if it has more than `max` bytes. */
+async function readBytes({ body }: Response, max: number) {
+	const chunks: Uint8Array[] = [];
+	let size = 0;
+	for await (const chunk of body ?? []) {
+		chunks.push(chunk);
+		size += chunk.length;
+		if (size > max) return null;
+	}
+	return Buffer.concat(chunks);
 }
 
 /** Returns the Retry-After in seconds, from seconds or a date (RFC 9110, section 10.2.3). */
@@ -85,21 +101,20 @@ export type Sender = ReturnType<typeof sender>;
  * hosts (docs/keys.md#addresses-that-users-name). Create one sender for each open destination,
  * because it caches the resolver's responses.
  * @param timeoutMs how long a server may send no data
+ * @param maxCharacters how many characters of a successful response are read
  */
-export function sender(env: Env, timeoutMs: number) {
+export function sender(env: Env, timeoutMs: number, maxCharacters = MAX_CHARACTERS) {
 	const hosts = publicHosts(env);
 
-	/**
-	 * Sends a request. Redirects are not followed.
-	 * @param secrets texts that error messages must not contain
-	 * @param needsBody whether the body of a response is read; the text of others is empty
-	 * @throws a plain error with a message for the user if there is no response
-	 */
-	async function exchange(
+	const textOf = (response: Response) =>
+		readText(response, response.ok ? maxCharacters : MAX_ERROR_CHARACTERS);
+
+	/** Sends a request, and reads what is needed of the response. */
+	async function ask<B extends Body>(
 		request: Request,
 		secrets: string[],
-		needsBody: (response: Response) => boolean = () => true,
-	): Promise<HttpResponse> {
+		read: (response: Response) => Promise<B>,
+	): Promise<HttpResponse & B> {
 		const url = new URL(request.url);
 		const address = addressOf(url);
 		assertPublic(await hosts.check(url.hostname));
@@ -108,18 +123,14 @@ export function sender(env: Env, timeoutMs: number) {
 				redirect: "manual",
 				signal: AbortSignal.timeout(timeoutMs),
 			});
-			const { status, headers, ok } = response;
-			if (!needsBody(response)) await response.body?.cancel();
-			const { text, isCut } = needsBody(response)
-				? await readText(response, ok ? MAX_CHARACTERS : MAX_ERROR_CHARACTERS)
-				: { text: "", isCut: false };
+			const { status, headers } = response;
+			const body = await read(response);
 			return {
+				...body,
 				status,
 				headers,
-				text,
-				isCut,
 				describe() {
-					const quoted = quoteBody(secrets, text);
+					const quoted = quoteBody(secrets, body.text);
 					const sentence = `${address} answered ${status}${quoted && `: "${quoted}"`}.`;
 					return [NO_CONNECTION[status], sentence].filter(Boolean).join(" ");
 				},
@@ -133,8 +144,35 @@ export function sender(env: Env, timeoutMs: number) {
 		}
 	}
 
+	/**
+	 * Sends a request. Redirects are not followed.
+	 * @param secrets texts that error messages must not contain
+	 * @param needsBody whether the body of a response is read; the text of others is empty
+	 * @throws a plain error with a message for the user if there is no response
+	 */
+	const exchange = (
+		request: Request,
+		secrets: string[],
+		needsBody: (response: Response) => boolean = () => true,
+	): Promise<HttpResponse> =>
+		ask(request, secrets, async (response) => {
+			if (needsBody(response)) return textOf(response);
+			await response.body?.cancel();
+			return NO_BODY;
+		});
+
 	return {
 		exchange,
+		/**
+		 * Sends a request like `exchange`, for a response that isn't text.
+		 * @returns the response; `bytes` is null if it isn't successful, or has more than `max` bytes
+		 */
+		download: (request: Request, secrets: string[], max: number) =>
+			ask(request, secrets, async (response) =>
+				response.ok
+					? { ...NO_BODY, bytes: await readBytes(response, max) }
+					: { ...(await textOf(response)), bytes: null },
+			),
 		/** Sends a request like `exchange`. Throws UnavailableError also for 408, 425, 429 and 5xx. */
 		async send(request: Request, secrets: string[]): Promise<HttpResponse> {
 			const response = await exchange(request, secrets);

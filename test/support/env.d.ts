@@ -33,6 +33,9 @@ declare namespace Cloudflare {
 		/** A BigQuery, and the key of its service account. */
 		BIGQUERY_URL: string;
 		BIGQUERY_PRIVATE_KEY: string;
+		/** An Iceberg REST catalog, and a proxy in front of it (test/support/faults.ts). */
+		ICEBERG_URL: string;
+		ICEBERG_FAULTS_URL: string;
 		/** A SAML provider (test/support/saml.ts). */
 		SAML_PROVIDER_URL: string;
 	}

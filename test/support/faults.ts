@@ -38,7 +38,7 @@ function replace({ status, headers, body }: Fault, response: ServerResponse) {
  * Returns the URL of a proxy. `PUT /faults/<name>` sets the faults of the requests whose URL contains
  * the name. `GET` returns the method and query of these requests so far.
  */
-async function proxyOf(origin: string) {
+export async function proxyOf(origin: string) {
 	const plans = new Map<string, { faults: Fault[]; requests: string[] }>();
 
 	/** Stores a request, and removes and returns its fault; undefined if it has none. */

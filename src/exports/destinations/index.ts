@@ -16,6 +16,7 @@ import { filePattern } from "./files/keys.ts";
 import { rootOf } from "./files/names.ts";
 import { gcs } from "./gcs/definition.ts";
 import { http } from "./http/definition.ts";
+import { iceberg } from "./iceberg/definition.ts";
 import { noop, nowhere } from "./noop.ts";
 import { postgres } from "./postgres/definition.ts";
 import { r2 } from "./r2/definition.ts";
@@ -88,6 +89,7 @@ export const DESTINATIONS = {
 	AzureBlob: inBucket(azure, async () => (await import("./azure/bucket.ts")).openAzure),
 	GCS: inBucket(gcs, async () => (await import("./gcs/bucket.ts")).openGcs),
 	BigQuery: destination(bigquery, async () => (await import("./bigquery/writer.ts")).openBigQuery),
+	Iceberg: destination(iceberg, async () => (await import("./iceberg/writer.ts")).openIceberg),
 };
 
 export type Type = keyof typeof DESTINATIONS;

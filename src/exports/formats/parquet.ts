@@ -73,15 +73,23 @@ const write = (state: State) =>
 const read = (json: string): State =>
 	JSON.parse(json, (_, one) => (typeof one?.bigint === "string" ? BigInt(one.bigint) : one));
 
+/** A column of a file. Table formats find columns by the id of their field, not by their name. */
+type FileColumn = Column & { field_id?: number };
+
 /** Opens a file, which continues after the row groups so far. */
-function open(columns: Column[], resumed: Resumed | null) {
+function open(columns: FileColumn[], resumed: Resumed | null) {
 	const bytes = new ByteWriter();
 	const writer = new ParquetWriter({
 		writer: bytes,
 		schema: [
 			{ name: "root", num_children: columns.length },
 			...columns.map(
-				({ name, kind }): SchemaElement => ({ name, repetition_type: "OPTIONAL", ...TYPES[kind] }),
+				({ name, kind, field_id }): SchemaElement => ({
+					name,
+					repetition_type: "OPTIONAL",
+					...(field_id !== undefined && { field_id }),
+					...TYPES[kind],
+				}),
 			),
 		],
 		statisticsTruncateLength: MAX_BOUND_BYTES,
@@ -109,10 +117,10 @@ function rowGroupOf(columns: ColumnChunk[], rows: number, size: number): RowGrou
 
 /** Encodes Apache Parquet, in row groups. Their metadata is at the end of the file. */
 export function parquet(
-	columns: Column[],
+	columns: FileColumn[],
 	compression: Compression,
 	resumed: Resumed | null,
-): Encoder {
+): Encoder & { groups: () => RowGroup[] } {
 	const { bytes, writer, ...opened } = open(columns, resumed);
 	let { ratio } = opened;
 	const { codec, compressor } = CODECS[compression ?? "none"];
@@ -154,6 +162,8 @@ export function parquet(
 			return Math.ceil(raw * ratio);
 		},
 		flush,
+		/** The metadata of the row groups so far. */
+		groups: () => writer.row_groups,
 		finish() {
 			const pieces = flush();
 			writer.finish();

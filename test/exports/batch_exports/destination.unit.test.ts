@@ -11,6 +11,8 @@ const pemOf = ({ privateKey }: Pick<ReturnType<typeof generateKeyPairSync>, "pri
 const AZURE = { container_name: "exports", prefix: "events", account_name: "account1" };
 const SAS = { account_key: null, sas_token: "sv=1&sig=a%2Fb%3D" };
 
+const AWS = { aws_access_key_id: "a", aws_secret_access_key: "b" };
+
 /** A valid configuration of each type. */
 const VALID = {
 	S3: { bucket_name: "exports", region: "eu-north-1", prefix: "events" },
@@ -27,6 +29,7 @@ const VALID = {
 		client_email: "exporter@project-1.iam.gserviceaccount.com",
 		private_key: pemOf(generateKeyPairSync("rsa", { modulusLength: 2048 })),
 	},
+	Iceberg: { catalog_uri: "https://catalog.example.com/api/catalog", namespace: "exports" },
 } satisfies Record<Type, object>;
 
 /** The error for a config: code, detail and attr; null if it is valid. */
@@ -76,6 +79,10 @@ test.each<[Type, object]>([
 	["BigQuery", {}],
 	["BigQuery", { project_id: "example.com:project-1", private_key_id: "k" }],
 	["BigQuery", { token_uri: "https://oauth2.googleapis.com/token", use_json_type: "true" }],
+	["Iceberg", {}],
+	["Iceberg", { namespace: "a.b.c", table_name: "événements", warehouse: "w", token: "t" }],
+	["Iceberg", { client_id: "c", client_secret: "s", scope: "PRINCIPAL_ROLE:ALL" }],
+	["Iceberg", { ...AWS, signing_name: "s3tables", region: "eu-north-1" }],
 	["BigQuery", { table_id: "Ereignisse – 2", exclude_events: ["$pageview"] }],
 	["BigQuery", { endpoint_url: "https://bigquery-exports.p.googleapis.com" }],
 ])("%s %j is valid", (type, change) => {
@@ -234,6 +241,48 @@ describe("is rejected", () => {
 		["BigQuery", { table_id: "a`b" }, NO_TABLE],
 		["BigQuery", { client_email: "somebody" }, "Enter a valid email address."],
 		["BigQuery", { token_uri: "oauth2" }, NO_URL],
+		["Iceberg", { namespace: "a..b" }, "The levels of a namespace are separated by single dots."],
+		[
+			"Iceberg",
+			{ catalog_uri: "https://example.com/?x" },
+			"The URL of a catalog can't have a query or a fragment.",
+		],
+		[
+			"Iceberg",
+			{ client_secret: "s", client_id: null },
+			"The secret of a client requires its client_id.",
+		],
+		["Iceberg", { client_id: "c", client_secret: null }, "A client requires its client_secret."],
+		[
+			"Iceberg",
+			{ client_id: "c", client_secret: "s", token: "t" },
+			"Give token or client_secret, not both.",
+		],
+		[
+			"Iceberg",
+			{ aws_access_key_id: "a", aws_secret_access_key: null },
+			"An access key has an id and a secret.",
+		],
+		[
+			"Iceberg",
+			{ aws_session_token: "a", aws_access_key_id: null },
+			"An access key has an id and a secret.",
+		],
+		[
+			"Iceberg",
+			{ region: "eu", signing_name: "glue" },
+			"Signed requests require aws_access_key_id.",
+		],
+		[
+			"Iceberg",
+			{ ...AWS, signing_name: "glue", region: null },
+			"Signed requests require the region.",
+		],
+		[
+			"Iceberg",
+			{ ...AWS, region: "eu", token: "t", signing_name: "glue" },
+			"Requests are either signed, or have a token.",
+		],
 	])("%s %j", (type, change, detail, code = "invalid_input") => {
 		const attr = `destination__config__${Object.keys(change).at(-1)}`;
 		expect(changed(type, change)).toEqual([code, detail, attr]);
@@ -299,6 +348,12 @@ const SERVERS = {
 		{ token_uri: "https://a.test" },
 		{ token_uri: "https://b.test" },
 		{ endpoint_url: "https://a.test", token_uri: "https://b.test" },
+	],
+	Iceberg: [
+		{ catalog_uri: "https://a.test" },
+		{ catalog_uri: "https://b.test" },
+		{ catalog_uri: "https://a.test", oauth2_server_uri: "https://b.test" },
+		{ catalog_uri: "https://a.test", endpoint_url: "https://b.test" },
 	],
 } satisfies Record<Type, object[]>;
 

@@ -4,8 +4,16 @@ import { createClient } from "@clickhouse/client-web";
 import type { Type } from "../../../src/exports/destinations/index.ts";
 import * as azure from "../../support/azure.ts";
 import { ACCOUNT as SERVICE_ACCOUNT } from "../../support/bigquery.ts";
-import { destinationOf, noPostgres, received, type Target } from "../../support/exporting.ts";
+import { KEYS } from "../../support/bucket.ts";
+import {
+	destinationOf,
+	listS3,
+	noPostgres,
+	received,
+	type Target,
+} from "../../support/exporting.ts";
 import { HANG_MS } from "../../support/hang.ts";
+import { NAMESPACE, TOKEN } from "../../support/iceberg.ts";
 import { missing } from "../../support/missing.ts";
 import { AzureBlob, type Bucket, GCS, R2, S3 } from "./bucket_cases.ts";
 import * as postgres from "./postgres_tables.ts";
@@ -145,6 +153,43 @@ async function queryBigQuery(table: string) {
 	return (all?.one?.split(",") ?? []).map((team_id) => ({ team_id }));
 }
 
+/** A config for the tables of the Iceberg catalog, whose files are in the S3 server's bucket. */
+export const ICEBERG = {
+	catalog_uri: env.ICEBERG_URL,
+	namespace: NAMESPACE,
+	token: TOKEN,
+	region: "auto",
+	endpoint_url: env.S3_URL,
+	...KEYS,
+};
+
+/** Asks a reader about a table, which is named t in the SQL. Null if there is no table. */
+export async function askIceberg(
+	reader: "pyiceberg" | "duckdb",
+	table: string,
+	sql: string,
+): Promise<Record<string, unknown>[] | null> {
+	const response = await fetch(`${env.ICEBERG_URL}/readers`, {
+		method: "POST",
+		body: JSON.stringify({ do: reader, table: `${NAMESPACE}.${table}`, sql }),
+	});
+	const text = await response.text();
+	if (response.status === 404) return null;
+	if (!response.ok) throw new Error(text);
+	return JSON.parse(text);
+}
+
+/** Why tests with Iceberg are skipped; "" if its catalog and readers run. */
+export const missingIceberg = async () =>
+	(await missing("Iceberg's catalog", `${env.ICEBERG_URL}/v1/config`, {
+		headers: { authorization: `Bearer ${TOKEN}` },
+	})) || missing("Iceberg's readers", `${env.ICEBERG_URL}/readers`);
+
+async function teamsIn(table: string) {
+	const rows = (await askIceberg("pyiceberg", table, "select team_id from t")) ?? [];
+	return sorted(rows.map(({ team_id }) => Number(team_id)));
+}
+
 /** For each type. The compiler asks for those that are missing. */
 export const ADAPTERS: Record<Exclude<Type, "NoOp">, Adapter> = {
 	S3: {
@@ -259,6 +304,30 @@ export const ADAPTERS: Record<Exclude<Type, "NoOp">, Adapter> = {
 			settings: { client_email: "nobody@project.iam.gserviceaccount.com" },
 			words: "belongs to another client_email",
 			secret: env.BIGQUERY_PRIVATE_KEY,
+		},
+	},
+	Iceberg: {
+		start: missingIceberg,
+		config: ICEBERG,
+		many: 40_000,
+		appearsAtEnd: true,
+		place() {
+			const table_name = `t-${crypto.randomUUID()}`;
+			return {
+				to: (more) => opened("Iceberg", { table_name, ...more }),
+				numbers: () => teamsIn(table_name),
+				// The table may be there, but it has no files.
+				names: async () =>
+					(await listS3(`warehouse/${NAMESPACE}/${table_name}/`)).filter(
+						(key) => !key.endsWith(".metadata.json"),
+					),
+			};
+		},
+		at: (catalog_uri) => ({ catalog_uri }),
+		rejected: {
+			settings: { token: "token-of-somebody" },
+			words: "The catalog rejects the credentials.",
+			secret: "token-of-somebody",
 		},
 	},
 };

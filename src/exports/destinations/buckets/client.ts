@@ -92,7 +92,7 @@ export type Client = ReturnType<typeof connect>;
 export function connect(env: Env, timeoutMs: number, service: Service) {
 	const { base, secrets, sign } = service;
 	const { query, parameters, elements } = service.list;
-	const { exchange } = sender(env, timeoutMs);
+	const { exchange, download } = sender(env, timeoutMs);
 
 	/** Sends a request. Throws temporary errors, and returns a permanent one with the response. */
 	async function request(method: string, key: string, options: Options = {}) {
@@ -144,6 +144,15 @@ export function connect(env: Env, timeoutMs: number, service: Service) {
 		ask,
 		incomplete,
 		steps,
+
+		/** Returns an object's bytes. Throws if there is no object, or it has more than `max` bytes. */
+		async get(key: string, max: number): Promise<Uint8Array> {
+			const response = await download(await sign("GET", key, {}), secrets, max);
+			if (response.bytes) return response.bytes;
+			if (response.status >= 300) throw service.explain(response);
+			throw new MisconfiguredError(`The object ${key} has more than ${max} bytes.`);
+		},
+
 		async *list(prefix: string) {
 			let position = "";
 			do {

@@ -48,7 +48,7 @@ export function openS3(
 	config: Settings,
 	timeoutMs: number,
 	dialect = AMAZON,
-): OpenBucket {
+): OpenBucket & Pick<Client, "get"> {
 	const base = bucketUrl(config);
 	const { aws_access_key_id, aws_secret_access_key, aws_session_token } = config;
 	const client = connect(env, timeoutMs, {
@@ -67,7 +67,7 @@ export function openS3(
 			elements: { root: "ListBucketResult", key: "Key", next: "NextContinuationToken" },
 		},
 	});
-	return { bucket: bucketOf(client, config, base), steps: client.steps };
+	return { bucket: bucketOf(client, config, base), steps: client.steps, get: client.get };
 }
 
 function bucketOf({ ask, request, incomplete, list }: Client, config: Settings, base: URL): Bucket {

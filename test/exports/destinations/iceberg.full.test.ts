@@ -1,0 +1,645 @@
+import { env } from "cloudflare:workers";
+import { describe, expect, test } from "vitest";
+import type { Job } from "../../../src/exports/destinations/destination.ts";
+import type { Column, Row } from "../../../src/exports/query/rows.ts";
+import { MisconfiguredError } from "../../../src/outbound/errors.ts";
+import { KEYS } from "../../support/bucket.ts";
+import {
+	COLUMNS,
+	destinationOf,
+	job,
+	listS3,
+	rows,
+	run,
+	type Target,
+} from "../../support/exporting.ts";
+import type { Fault } from "../../support/faults.ts";
+import { HANG_MS } from "../../support/hang.ts";
+import { CLIENT, NAMESPACE, TOKEN } from "../../support/iceberg.ts";
+import { seeded } from "../../support/random.ts";
+import { expectExported, fromTable, withoutWaits } from "../engine/running.ts";
+import { askIceberg, ICEBERG, missingIceberg } from "./adapters.ts";
+import { write as writeTo } from "./table_cases.ts";
+
+const noIceberg = await missingIceberg();
+
+const fresh = () => `t-${crypto.randomUUID()}`;
+
+/** An export to a table of the catalog. */
+const to = (table_name: string, more: object = {}, timeoutMs = HANG_MS) =>
+	destinationOf(env, "Iceberg", { ...ICEBERG, table_name, ...more }, timeoutMs);
+
+const AT_PROXY = { catalog_uri: env.ICEBERG_FAULTS_URL };
+
+/** Sets the next answers to requests of a table, through the proxy. */
+const failing = (table: string, ...faults: Fault[]) =>
+	fetch(`${env.ICEBERG_FAULTS_URL}faults/${table}`, {
+		method: "PUT",
+		body: JSON.stringify(faults),
+	});
+
+/** Sends a request to the catalog, as another program does. */
+async function ask(method: string, path: string, body?: object) {
+	const response = await fetch(`${env.ICEBERG_URL}/v1/namespaces/${NAMESPACE}/tables${path}`, {
+		method,
+		headers: { authorization: `Bearer ${TOKEN}`, "content-type": "application/json" },
+		...(body && { body: JSON.stringify(body) }),
+	});
+	const text = await response.text();
+	if (!response.ok) throw new Error(text);
+	return text ? JSON.parse(text) : null;
+}
+
+/** What others do with a table (test/support/iceberg/readers.py). */
+async function others(act: "rewrite" | "expire" | "drop", table: string) {
+	const body = JSON.stringify({ do: act, table: `${NAMESPACE}.${table}` });
+	const response = await fetch(`${env.ICEBERG_URL}/readers`, { method: "POST", body });
+	expect([response.status, await response.text()]).toEqual([200, "null"]);
+}
+
+const metadataOf = async (table: string) => (await ask("GET", `/${table}`)).metadata;
+
+const summariesOf = async (table: string): Promise<Record<string, string>[]> =>
+	(await metadataOf(table)).snapshots.map(({ summary }: { summary: object }) => summary);
+
+/** The data files of a table that are in the bucket. */
+const filesOf = async (table: string) =>
+	(await listS3(`warehouse/${NAMESPACE}/${table}/`)).filter((key) => key.endsWith(".parquet"));
+
+/** The job of a window, by its number. */
+const windowOf = (export_id: string, n: number, more: Partial<Job> = {}) => {
+	const at = (hour: number) => new Date(Date.UTC(2024, 0, 1, hour)).toISOString();
+	return job({ export_id, start: at(n), end: at(n + 1), isRepeat: false, ...more });
+};
+
+/** Writes rows as one run. */
+const write = (table: string, what: Job, page: Row[], more: object = {}) =>
+	writeTo(to(table, more), what, page);
+
+/** Compares what both readers find with the first `n` rows. */
+async function expectRows(table: string, n: number) {
+	const sql = `select uuid, event, properties, amount, team_id, paid, day::text as day, epoch_ms(timestamp) as at
+		from t order by team_id`;
+	const expected = rows(n).map(
+		([uuid, event, properties, amount, team_id, paid, day, timestamp]) => ({
+			...{ uuid, event, properties, amount, team_id, paid, day },
+			at: timestamp === null ? null : Date.parse(String(timestamp)),
+		}),
+	);
+	for (const reader of ["pyiceberg", "duckdb"] as const)
+		expect(await askIceberg(reader, table, sql), reader).toEqual(expected);
+}
+
+/** Carries out a run like the engine, which continues after each error that may pass. */
+async function persist(destination: Target, what: Job, n: number) {
+	const errors: string[] = [];
+	let state: unknown = null;
+	for (;;) {
+		const sink = await destination.open(what, structuredClone(state), async (next) => {
+			state = structuredClone(next);
+		});
+		try {
+			await sink.write(rows(n));
+			await sink.close();
+			return errors;
+		} catch (error) {
+			if (error instanceof MisconfiguredError || errors.length > 20) throw error;
+			errors.push(String(error));
+		} finally {
+			sink.release?.();
+		}
+	}
+}
+
+describe.skipIf(noIceberg)(`Iceberg${noIceberg}`, () => {
+	withoutWaits();
+
+	test.each(["events", "persons"])(
+		"%s are in the table as they were, for each reader",
+		async (model) => {
+			for (const reader of ["pyiceberg", "duckdb"] as const) {
+				const table_name = fresh();
+				await expectExported(
+					{ type: "Iceberg", config: { ...ICEBERG, table_name } },
+					model,
+					async () => {
+						const found = (await askIceberg(reader, table_name, "select * from t")) ?? [];
+						return found.map((row) =>
+							fromTable(
+								model,
+								Object.fromEntries(
+									Object.entries(row).map(([name, value]) => [
+										name,
+										/(^timestamp|_at)$/.test(name) ? String(value).replace(/\+00:00$/, "") : value,
+									]),
+								),
+							),
+						);
+					},
+					2,
+				);
+				const [spec] = (await metadataOf(table_name))["partition-specs"];
+				expect(spec.fields).toMatchObject([
+					model === "events"
+						? { name: "timestamp_day", transform: "day" }
+						: { name: "person_id_bucket", transform: "bucket[8]" },
+				]);
+			}
+		},
+	);
+
+	test("rows of many days, nulls and all kinds of values are read by both readers", async () => {
+		const table = fresh();
+		await run(to(table), job(), 5000);
+		await expectRows(table, 5000);
+		// One file for each day: the rows without a time, and those of one day.
+		expect(await filesOf(table)).toHaveLength(2);
+		for (const reader of ["pyiceberg", "duckdb"] as const)
+			expect(
+				await askIceberg(
+					reader,
+					table,
+					"select count(*) as n from t where timestamp < '2023-11-14T22:13:21Z'",
+				),
+			).toEqual([{ n: 941 }]);
+	});
+
+	test("a window that is exported again replaces its files in one commit", async () => {
+		const table = fresh();
+		const export_id = crypto.randomUUID();
+		await write(table, windowOf(export_id, 0), rows(10));
+		await write(table, windowOf(export_id, 1), rows(20).slice(10));
+		const again = windowOf(export_id, 0, { isRepeat: true });
+		await write(table, again, rows(10));
+		await expectRows(table, 20);
+		await write(table, again, rows(10).slice(0, 4));
+		await write(table, windowOf(export_id, 1, { isRepeat: true }), []);
+		await expectRows(table, 4);
+		const summaries = await summariesOf(table);
+		expect(summaries.map(({ operation }) => operation)).toEqual([
+			"append",
+			"append",
+			"overwrite",
+			"overwrite",
+			"delete",
+		]);
+		expect(summaries.at(3)).toMatchObject({
+			"tenantry.export": export_id,
+			"tenantry.window": `${again.start}/${again.end}`,
+			"tenantry.run": again.run_id,
+			"added-records": "4",
+			"deleted-records": "10",
+			"total-records": "14",
+		});
+		// Readers of earlier snapshots still find their files.
+		expect((await filesOf(table)).length).toBeGreaterThan(4);
+	});
+
+	test("a commit whose response is lost isn't made again", async () => {
+		const table = fresh();
+		const what = windowOf(crypto.randomUUID(), 0);
+		await write(table, what, rows(3));
+		for (const status of [0, 500, 502, 504]) {
+			const next = windowOf(what.export_id, status + 1);
+			await failing(table, { method: "POST", query: `tables/${table}`, status, carriedOut: true });
+			expect(await persist(to(table, AT_PROXY), next, 3)).toHaveLength(1);
+		}
+		expect(await summariesOf(table)).toHaveLength(5);
+		const [{ n } = { n: 0 }] =
+			(await askIceberg("duckdb", table, "select count(*) as n from t")) ?? [];
+		expect(n).toBe(15);
+		// Rows without a time are in a file of their own.
+		expect(await filesOf(table)).toHaveLength(2 * 5);
+	});
+
+	test("a commit that conflicts is made again, and its first manifests are removed", async () => {
+		const table = fresh();
+		await failing(table, { method: "POST", query: `tables/${table}`, status: 409, body: "{}" });
+		expect(await persist(to(table, AT_PROXY), windowOf(crypto.randomUUID(), 0), 3)).toEqual([]);
+		await expectRows(table, 3);
+		const manifests = await listS3(`warehouse/${NAMESPACE}/${table}/metadata/`);
+		expect(manifests.filter((key) => key.endsWith(".avro"))).toHaveLength(2);
+	});
+
+	test("exports that commit to a table at the same time all get their rows in", async () => {
+		const table = fresh();
+		const all = rows(48);
+		await Promise.all(
+			Array.from({ length: 4 }, async (_, i) => {
+				const export_id = crypto.randomUUID();
+				for (let n = 0; n < 3; n += 1) {
+					const from = 12 * i + 4 * n;
+					await write(table, windowOf(export_id, n), all.slice(from, from + 4));
+				}
+			}),
+		);
+		await expectRows(table, 48);
+		const properties = Object.entries((await metadataOf(table)).properties);
+		const windows = properties.filter(([name]) => /^tenantry\..*\.schedule$/.test(name));
+		expect(windows.map(([, value]) => value)).toEqual(
+			Array(4).fill("2024-01-01T00:00:00.000Z/2024-01-01T03:00:00.000Z"),
+		);
+	});
+
+	test("what a killed attempt left is removed by the next one", async () => {
+		const table = fresh();
+		const what = windowOf(crypto.randomUUID(), 0);
+		let state: unknown = null;
+		await failing(table, { method: "POST", query: `tables/${table}`, status: 503 });
+		const sink = await to(table, AT_PROXY).open(what, null, async (next) => {
+			state = structuredClone(next);
+		});
+		await sink.write(rows(5));
+		await expect(sink.close()).rejects.toThrow("answered 503");
+		expect(await filesOf(table)).toHaveLength(2);
+		const next = await to(table).open(what, state, async () => {});
+		await next.write(rows(5));
+		await next.close();
+		await expectRows(table, 5);
+		expect(await filesOf(table)).toHaveLength(2);
+	});
+
+	test("a window whose snapshot has expired is still known, and replaced", async () => {
+		const table = fresh();
+		const export_id = crypto.randomUUID();
+		await write(table, windowOf(export_id, 0), rows(5));
+		await write(table, windowOf(export_id, 1), rows(9).slice(5));
+		await others("expire", table);
+		expect(await summariesOf(table)).toHaveLength(1);
+		await write(table, windowOf(export_id, 0, { isRepeat: true }), rows(5));
+		await expectRows(table, 9);
+	});
+
+	test("a window whose files others have written anew fails instead of appearing twice", async () => {
+		const table = fresh();
+		const export_id = crypto.randomUUID();
+		await write(table, windowOf(export_id, 0), rows(5));
+		await others("rewrite", table);
+		await others("expire", table);
+		const again = windowOf(export_id, 0, { isRepeat: true });
+		const property = `tenantry.${export_id}.schedule`;
+		await expect(write(table, again, rows(5))).rejects.toThrow(
+			`The window is already in the table ${NAMESPACE}.${table}, but in files that others have written since, such as a compaction, so it can't be replaced. Delete its rows and the table property ${property}, then retry the run.`,
+		);
+		await expectRows(table, 5);
+		// Another window isn't affected.
+		await write(table, windowOf(export_id, 1, { isRepeat: true }), rows(9).slice(5));
+		await expectRows(table, 9);
+		await others("drop", table);
+		await write(table, again, rows(5));
+		await expectRows(table, 5);
+	});
+
+	test("columns that the customer added stay, and are empty in new rows", async () => {
+		const table = fresh();
+		await write(table, windowOf(crypto.randomUUID(), 0), rows(2));
+		const { schemas } = await metadataOf(table);
+		const fields = [...schemas[0].fields, { id: 9, name: "note", type: "string", required: false }];
+		await ask("POST", `/${table}`, {
+			requirements: [],
+			updates: [
+				{ action: "add-schema", schema: { type: "struct", "schema-id": 1, fields } },
+				{ action: "set-current-schema", "schema-id": -1 },
+			],
+		});
+		await write(table, windowOf(crypto.randomUUID(), 1), rows(4).slice(2));
+		await expectRows(table, 4);
+		for (const reader of ["pyiceberg", "duckdb"] as const)
+			expect(await askIceberg(reader, table, "select count(note) as n from t")).toEqual([{ n: 0 }]);
+	});
+
+	const COLUMN = (name: string, type: unknown, required = false) => ({ name, type, required });
+	const ALL = [
+		...["uuid", "event", "properties"].map((name) => COLUMN(name, "string")),
+		COLUMN("amount", "double"),
+		COLUMN("team_id", "long"),
+		COLUMN("paid", "boolean"),
+		COLUMN("day", "date"),
+		COLUMN("timestamp", "timestamptz"),
+	];
+	const withColumn = (...change: ReturnType<typeof COLUMN>[]) => [
+		...ALL.filter(({ name }) => !change.some((one) => one.name === name)),
+		...change,
+	];
+
+	test.each<[string, object, string]>([
+		[
+			"lacks a column",
+			{ fields: ALL.slice(1) },
+			"lacks the column uuid, which the export writes: add it with the type string.",
+		],
+		[
+			"has a column of another type",
+			{ fields: withColumn(COLUMN("team_id", "int")) },
+			"The column team_id of the table exports.TABLE has the type int, but the export writes long.",
+		],
+		[
+			"has times without a zone",
+			{ fields: withColumn(COLUMN("timestamp", "timestamp")) },
+			"has the type timestamp, but the export writes timestamptz.",
+		],
+		[
+			"has a nested column",
+			{
+				fields: withColumn(
+					COLUMN("event", {
+						type: "list",
+						"element-id": 20,
+						element: "string",
+						"element-required": true,
+					}),
+				),
+			},
+			"The column event of the table exports.TABLE has the type {",
+		],
+		[
+			"requires a column that isn't written",
+			{ fields: withColumn(COLUMN("tenant", "string", true)) },
+			"The column tenant of the table exports.TABLE is required, but the export doesn't write it: make it optional.",
+		],
+		[
+			"has another partition",
+			{ partition: { name: "short", transform: "truncate[3]", source: "event" } },
+			"Exports can't write the partition short (truncate[3]) of the table exports.TABLE.",
+		],
+		[
+			"has another version of the format",
+			{ version: "3" },
+			"The table exports.TABLE has version 3 of Iceberg's format, but exports write version 2.",
+		],
+	])("a table that %s is named in the trial and the run", async (_, change, words) => {
+		const table = fresh();
+		await makeTable(table, change);
+		const error = words.replace("TABLE", table);
+		await expect(write(table, windowOf(crypto.randomUUID(), 0), rows(2))).rejects.toThrow(error);
+		const steps = await to(table).test({ job: job(), rows: rows(1) });
+		expect(steps.at(-1)).toMatchObject({ name: "write", error: expect.stringContaining(error) });
+		expect(await filesOf(table)).toEqual([]);
+	});
+
+	/** Creates a table, as a customer does. */
+	async function makeTable(
+		table: string,
+		{
+			fields = ALL,
+			partition,
+			version = "2",
+		}: {
+			fields?: typeof ALL;
+			partition?: { name: string; transform: string; source: string };
+			version?: string;
+		},
+	) {
+		const at = fields.findIndex(({ name }) => name === partition?.source);
+		await ask("POST", "", {
+			name: table,
+			schema: { type: "struct", fields: fields.map((field, i) => ({ id: i + 1, ...field })) },
+			...(partition && {
+				"partition-spec": {
+					"spec-id": 0,
+					fields: [
+						{
+							name: partition.name,
+							transform: partition.transform,
+							"source-id": at + 1,
+							"field-id": 1000,
+						},
+					],
+				},
+			}),
+			properties: { "format-version": version },
+		});
+	}
+
+	test.each([
+		["identity", "event"],
+		["identity", "team_id"],
+		["identity", "day"],
+		["identity", "paid"],
+		["bucket[4]", "uuid"],
+		["bucket[4]", "team_id"],
+		["hour", "timestamp"],
+		["month", "day"],
+		["year", "timestamp"],
+		["void", "event"],
+	])(
+		"a customer's table with the partition %s of %s is read by both",
+		async (transform, source) => {
+			const table = fresh();
+			await makeTable(table, { partition: { name: "a-b c", transform, source } });
+			await run(to(table), job(), 200);
+			await expectRows(table, 200);
+			const where =
+				source === "paid" ? "paid" : `${source} >= (select ${source} from t where team_id = 150)`;
+			const [one, two] = await Promise.all(
+				(["pyiceberg", "duckdb"] as const).map((reader) =>
+					askIceberg(reader, table, `select count(*) as n from t where ${where}`),
+				),
+			);
+			expect(one).toEqual(two);
+		},
+	);
+
+	test("a required column without a value fails, and nothing is committed", async () => {
+		const table = fresh();
+		await makeTable(table, { fields: withColumn(COLUMN("properties", "string", true)) });
+		await expect(write(table, windowOf(crypto.randomUUID(), 0), rows(12))).rejects.toThrow(
+			"The column properties of the table is required, but rows of the export have no value for it: make it optional.",
+		);
+		expect(await summariesOf(table)).toEqual([]);
+	});
+
+	test.each<[string, object]>([
+		["a client's tokens, which expire", { token: null, ...CLIENT }],
+		["signatures of AWS", { token: null, signing_name: "glue", region: "eu-north-1" }],
+		[
+			"credentials of the catalog for the files",
+			{ aws_access_key_id: null, aws_secret_access_key: null, endpoint_url: null, region: null },
+		],
+	])("the catalog is used with %s", async (_, more) => {
+		const table = fresh();
+		const export_id = crypto.randomUUID();
+		const settings = { ...ICEBERG, table_name: table, ...more };
+		const given = Object.fromEntries(
+			Object.entries(settings).filter(([, value]) => value !== null),
+		);
+		const destination = destinationOf(env, "Iceberg", given, HANG_MS);
+		const steps = await destination.test();
+		expect(steps.filter(({ error }) => error !== null)).toEqual([]);
+		for (const [n, page] of [rows(3), rows(6).slice(3)].entries())
+			await writeTo(destination, windowOf(export_id, n), page);
+		await expectRows(table, 6);
+	});
+
+	test.each<[string, object, string]>([
+		[
+			"client",
+			{ token: undefined, ...CLIENT, client_secret: "wrong-secret" },
+			"The client was rejected: check client_id, client_secret and scope.",
+		],
+		["token", { token: "wrong-secret" }, "The catalog rejects the credentials."],
+		[
+			"signature",
+			{ ...KEYS, token: undefined, signing_name: "glue", aws_secret_access_key: "wrong-secret" },
+			"The catalog rejects the credentials.",
+		],
+	])("a wrong %s is named, without the secret", async (_, more, words) => {
+		const steps = await to(fresh(), more).test();
+		expect(steps.at(-1)).toMatchObject({ name: "sign in", error: expect.stringContaining(words) });
+		expect(JSON.stringify(steps)).not.toContain("wrong-secret");
+	});
+
+	test.each<[string, Omit<Fault, "method">, string, boolean]>([
+		["HTML", { status: 200, body: "<html>Hello</html>" }, "isn't an Iceberg REST catalog", true],
+		["HTML with 404", { status: 404, body: "<html>Nothing" }, "Nothing", true],
+		["nothing", { status: 200, body: "" }, "answered 200", false],
+		["half of it", { status: 200, body: '{"metadata":' }, "answered 200", false],
+		["another JSON", { status: 200, body: "[]" }, "isn't an Iceberg REST catalog", true],
+		[
+			"419",
+			{ status: 419, body: '{"error":{"message":"m","type":"t","code":419}}' },
+			"have expired",
+			true,
+		],
+		[
+			"403",
+			{ status: 403, body: '{"error":{"message":"m","type":"t","code":403}}' },
+			"doesn't allow this",
+			true,
+		],
+		[
+			"400",
+			{ status: 400, body: '{"error":{"message":"too odd","code":400}}' },
+			"says: too odd.",
+			true,
+		],
+		[
+			"a redirect",
+			{ status: 302, headers: { location: "/" } },
+			"isn't an Iceberg REST catalog",
+			true,
+		],
+		["500", { status: 500, body: '{"error":{"message":"m"}}' }, "answered 500", false],
+		["a closed connection", { status: 0 }, "was closed before the response", false],
+	])("a catalog that answers with %s is named", async (_, fault, words, isPermanent) => {
+		const table = fresh();
+		await write(table, windowOf(crypto.randomUUID(), 0), rows(2));
+		const faults = ["GET", "POST"].map((method) => ({ method, ...fault }));
+		await failing(table, ...faults);
+		const error = await write(table, windowOf(crypto.randomUUID(), 1), rows(2), AT_PROXY).then(
+			() => "It succeeded.",
+			(error: unknown) => error,
+		);
+		expect(String(error)).toContain(words);
+		expect(error instanceof MisconfiguredError).toBe(isPermanent);
+		await expectRows(table, 2);
+	});
+
+	test("a namespace that doesn't exist, and a bucket in another place, are named", async () => {
+		const steps = await to(fresh(), { namespace: "no.body" }).test();
+		expect(steps.at(-1)).toMatchObject({
+			name: "write",
+			error: expect.stringContaining("There is no namespace no.body."),
+		});
+		const elsewhere = await to(fresh(), { aws_secret_access_key: "wrong-secret" }).test();
+		expect(elsewhere.at(-1)).toMatchObject({
+			name: "write",
+			error: expect.stringContaining("The secret of the access key is wrong."),
+		});
+	});
+
+	test("1,000 windows are there once after kills and lost responses", {
+		timeout: 15 * 60_000,
+	}, async () => {
+		const table = fresh();
+		const export_id = crypto.randomUUID();
+		const random = seeded(7);
+		const real = globalThis.fetch;
+		let lost = 0;
+		globalThis.fetch = async (input, init) => {
+			const response = await real(input, init);
+			if (!random.chance(0.05)) return response;
+			lost += 1;
+			await response.body?.cancel();
+			throw new Error("Network connection lost.");
+		};
+		const kills = new Set(Array.from({ length: 10 }, (_, i) => 100 * i + random.between(0, 99)));
+		const all = rows(3000);
+		try {
+			const windows = Array.from({ length: 1000 }, (_, n) => n);
+			// Now and then, a window is exported again.
+			for (const n of [...windows, 3, 500, 998]) {
+				const page = all.slice(3 * n, 3 * n + 3);
+				await carry(
+					windowOf(export_id, n, { isRepeat: n < 999 && n % 10 === 3 }),
+					page,
+					kills.has(n),
+				);
+			}
+		} finally {
+			globalThis.fetch = real;
+		}
+		expect(lost).toBeGreaterThan(100);
+		for (const reader of ["pyiceberg", "duckdb"] as const)
+			expect(
+				await askIceberg(
+					reader,
+					table,
+					"select count(*) as n, count(distinct uuid) as uuids, sum(team_id)::bigint as teams from t",
+				),
+				reader,
+			).toEqual([{ n: 3000, uuids: 3000, teams: (3000 * 2999) / 2 }]);
+
+		/** Exports a window. A kill comes at a random state. */
+		async function carry(what: Job, page: Row[], isKilled: boolean) {
+			let state: unknown = null;
+			let states = 0;
+			const last = isKilled ? Math.floor(random.between(1, 3)) : 0;
+			for (let tries = 0; tries < 50; tries += 1) {
+				const sink = await to(table).open(what, structuredClone(state), async (next) => {
+					state = structuredClone(next);
+					states += 1;
+					if (states === last) throw new Error("killed");
+				});
+				try {
+					await sink.write([...page]);
+					await sink.close();
+					return;
+				} catch (error) {
+					if (error instanceof MisconfiguredError) throw error;
+					what = { ...what, isRepeat: true };
+				} finally {
+					sink.release?.();
+				}
+			}
+			throw new Error("It never ends.");
+		}
+	});
+
+	test("columns with the names of others, and a table without times, are written", async () => {
+		const table = fresh();
+		const columns: Column[] = [
+			{ name: "uuid", kind: "text" },
+			{ name: "größe in %", kind: "integer" },
+			{ name: "a.b", kind: "json" },
+		];
+		await writeTo(to(table), windowOf(crypto.randomUUID(), 0, { columns }), [
+			["1", 9223372036854775807n, "{}"],
+			["2", -9223372036854775808n, null],
+			["3", 9007199254740993n, '"ö😀"'],
+		]);
+		for (const reader of ["pyiceberg", "duckdb"] as const)
+			expect(
+				await askIceberg(
+					reader,
+					table,
+					'select uuid, "größe in %"::text as n, "a.b" as j from t order by uuid',
+				),
+			).toEqual([
+				{ uuid: "1", n: "9223372036854775807", j: "{}" },
+				{ uuid: "2", n: "-9223372036854775808", j: null },
+				{ uuid: "3", n: "9007199254740993", j: '"ö😀"' },
+			]);
+		expect(COLUMNS.length).toBeGreaterThan(columns.length);
+	});
+});
