@@ -72,6 +72,11 @@ const KINDS: [string, string, (url: string) => Promise<unknown>][] = [
 		"",
 		(url) => export_("BigQuery", { ...bigQuery, endpoint_url: url, token_uri: `${url}/token` }),
 	],
+	[
+		"an Iceberg catalog",
+		"/v1/config",
+		(catalog_uri) => export_("Iceberg", { catalog_uri, namespace: "n", token: "t" }),
+	],
 	["a resolver", "", (DOH_URL) => resolve({ ...env, DOH_URL }, "example.test", "A")],
 	[
 		"npm",

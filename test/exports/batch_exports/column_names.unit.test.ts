@@ -32,6 +32,7 @@ test.each([
 	["BigQuery", "event AS _table_x", "reserves the beginning"],
 	["BigQuery", "event AS a, distinct_id AS A", "so A is there twice"],
 	["BigQuery", "event AS UUID", "so uuid is there twice"],
+	["Iceberg", "event AS a, distinct_id AS A", "so A is there twice"],
 	["Postgres", `event AS ${X63}x`, "have at most 63 bytes"],
 	["Postgres", `event AS "${"ü".repeat(32)}"`, "have at most 63 bytes"],
 	["Postgres", "event AS ctid", "has a system column ctid"],

@@ -64,6 +64,12 @@ const TYPES = [
 		{ private_key: env.BIGQUERY_PRIVATE_KEY },
 		{ private_key: env.BIGQUERY_PRIVATE_KEY.slice(0, 900) },
 	],
+	[
+		"Iceberg",
+		{ catalog_uri: `${env.RECEIVER_URL}/echo/403`, namespace: "exports" },
+		{ token },
+		{ namespace: ".." },
+	],
 ] as const;
 
 afterEach(() => vi.restoreAllMocks());
@@ -167,6 +173,9 @@ describe("a destination that is moved to another server", () => {
 		["BigQuery", { endpoint_url: null }],
 		["BigQuery", { token_uri: elsewhere }],
 		["BigQuery", { token_uri: null }],
+		["Iceberg", { catalog_uri: elsewhere }],
+		["Iceberg", { oauth2_server_uri: elsewhere }],
+		["Iceberg", { endpoint_url: elsewhere }],
 	] as const;
 
 	/** An export that somebody else entered secrets for, and a member who may change it. */
