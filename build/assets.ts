@@ -20,6 +20,7 @@ import {
 } from "./docs/layout.ts";
 import { readPages } from "./docs/pages.ts";
 import { referencePages } from "./docs/reference.ts";
+import { textsScript } from "./docs/texts.ts";
 import { buildOutdated, write } from "./files.ts";
 
 const root = `${import.meta.dirname}/..`;
@@ -38,7 +39,23 @@ function addAsset(files: Files, name: string, text: string) {
 	return `/${file}`;
 }
 
-function addAssets(files: Files, headings: string): Assets {
+/** Bundles the search of texts for browsers. */
+function finder() {
+	const { outputFiles } = buildSync({
+		absWorkingDir: root,
+		entryPoints: ["build/docs/finder.ts"],
+		bundle: true,
+		minify: true,
+		format: "esm",
+		target: "es2023",
+		charset: "utf8",
+		legalComments: "none",
+		write: false,
+	});
+	return outputFiles.map(({ text }) => text).join("");
+}
+
+function addAssets(files: Files, { headings, texts }: { headings: string; texts: string }): Assets {
 	const source = (name: string) => readFileSync(`${import.meta.dirname}/docs/${name}`, "utf8");
 	return {
 		"style.css": addAsset(files, "style.css", source("style.css")),
@@ -46,7 +63,10 @@ function addAssets(files: Files, headings: string): Assets {
 		"menu.js": addAsset(files, "menu.js", source("menu.js")),
 		"reference.js": addAsset(files, "reference.js", source("reference.js")),
 		"search.js": addAsset(files, "search.js", source("search.js")),
+		"copy.js": addAsset(files, "copy.js", source("copy.js")),
 		"headings.js": addAsset(files, "headings.js", headings),
+		"finder.js": addAsset(files, "finder.js", finder()),
+		"texts.js": addAsset(files, "texts.js", texts),
 	};
 }
 
@@ -68,10 +88,15 @@ function addPages(files: Files) {
 	const reference = referencePages();
 	const guides = pages.filter(({ isInner }) => !isInner);
 	const inner = [...pages.filter(({ isInner }) => isInner), ...internals];
-	const assets = addAssets(
-		files,
-		headingsScript([...guides, ...operationsOf(reference), ...inner]),
+	const searched = [...guides, ...operationsOf(reference), ...inner];
+	// The texts of internal pages would be a third of the index, and few people need them.
+	const withText = searched.map((page) =>
+		internals.some(({ path }) => path === page.path) ? { ...page, html: "" } : page,
 	);
+	const assets = addAssets(files, {
+		headings: headingsScript(searched),
+		texts: textsScript(withText),
+	});
 	const [first, second, ...others] = pages;
 	const entries = [first, second, REFERENCE, ...others].filter((page) => page !== undefined);
 	const shell = layout(assets, entries);

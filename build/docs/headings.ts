@@ -2,11 +2,12 @@
 import { REFERENCE } from "./layout.ts";
 import type { Heading } from "./markdown.ts";
 
-type Page = { path: string; name: string; headings: Heading[] };
+/** A page; without HTML, only its headings are searched. */
+export type Page = { path: string; name: string; headings: Heading[]; html?: string };
 
 const ENTITIES: Record<string, string> = { lt: "<", gt: ">", quot: '"', "#39": "'", amp: "&" };
 
-const textOf = (html: string) =>
+export const textOf = (html: string) =>
 	html
 		.replace(/<[^>]+>/g, "")
 		.replace(/&(#?\w+);/g, (entity, name: string) => ENTITIES[name] ?? entity);

@@ -5,7 +5,15 @@ import type { Page } from "./pages.ts";
 
 /** The paths of assets, by name without the hash. */
 export type Assets = Record<
-	"style.css" | "icon.svg" | "menu.js" | "reference.js" | "search.js" | "headings.js",
+	| "style.css"
+	| "icon.svg"
+	| "copy.js"
+	| "menu.js"
+	| "reference.js"
+	| "search.js"
+	| "headings.js"
+	| "finder.js"
+	| "texts.js",
 	string
 >;
 
@@ -57,6 +65,7 @@ export const layout =
 <link rel="icon" href="${assets["icon.svg"]}" type="image/svg+xml">
 <link rel="stylesheet" href="${assets["style.css"]}">
 <script type="module" src="${assets["search.js"]}"></script>
+<script type="module" src="${assets["copy.js"]}"></script>
 ${
 	contents &&
 	html`<script type="module" src="${assets["menu.js"]}"></script>
@@ -74,8 +83,8 @@ ${contents && html`<button class="for-contents" popovertarget="contents">On this
 <button class="for-pages" popovertarget="pages">Pages</button>
 </header>
 <nav id="pages" class="menu" popover aria-label="Pages">
-<search id="finder" data-headings="${assets["headings.js"]}">
-<label for="find">Search pages and headings</label>
+<search id="finder" data-headings="${assets["headings.js"]}" data-finder="${assets["finder.js"]}" data-texts="${assets["texts.js"]}">
+<label for="find">Search the documentation</label>
 <input id="find" type="search" autocomplete="off" spellcheck="false" aria-controls="found">
 <p id="count" role="status"></p>
 <ul id="found" hidden></ul>
@@ -124,11 +133,14 @@ ${cards(entries.filter(({ isInner }) => !isInner))}
 <h2>${INNER}</h2>
 ${cards(entries.filter(({ isInner }) => isInner))}</article>`;
 
-type Link = Pick<Entry, "path" | "name">;
+type Link = Pick<Entry, "path" | "name"> & { about?: string };
 
 /** Returns links to the previous and the next page. */
 export const neighbours = (before: Link | undefined, after: Link | undefined) =>
 	html`<nav class="neighbours" aria-label="Previous and next page">
 ${before && html`<a rel="prev" href="${before.path}">${before.name}</a>`}
-${after && html`<a rel="next" href="${after.path}">${after.name}</a>`}
+${
+	after &&
+	html`<a rel="next" href="${after.path}">Next: ${after.name}${after.about && html`<span>${raw(after.about)}</span>`}</a>`
+}
 </nav>`;

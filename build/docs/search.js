@@ -1,4 +1,4 @@
-/** Searches the titles and headings of all pages, which are loaded with the first search. */
+/** Searches the titles, headings and texts of all pages, which are loaded with the first search. */
 const field = document.getElementById("find");
 const found = document.getElementById("found");
 const MAX_RESULTS = 30;
@@ -11,17 +11,33 @@ function rank(words, page, heading) {
 	return has(`${page} ${heading}`) && !has(page) ? 1 : 0;
 }
 
-function find(pages, words) {
-	const all = pages.flatMap(([page, path, headings]) => [
-		{ page, path, rank: rank(words, page) },
-		...headings.map(([heading, id]) => ({
-			page,
-			heading,
-			path: `${path}#${id}`,
-			rank: rank(words, page, heading),
-		})),
+/** Returns the titles and headings, in the order in which the index of texts numbers them. */
+const entriesOf = (pages) =>
+	pages.flatMap(([page, path, headings]) => [
+		{ page, path },
+		...headings.map(([heading, id]) => ({ page, heading, path: `${path}#${id}` })),
 	]);
-	return all.filter((entry) => entry.rank > 0).sort((a, b) => b.rank - a.rank);
+
+/** Loads the headings and the index of texts, with the first search. */
+let loaded;
+
+async function load() {
+	const { headings, finder, texts } = document.getElementById("finder").dataset;
+	const [{ default: pages }, { finderOf }, { default: index }] = await Promise.all(
+		[headings, finder, texts].map((path) => import(path)),
+	);
+	return { entries: entriesOf(pages), find: finderOf(index) };
+}
+
+/** Returns the entries whose titles or headings have the words, then those whose texts have them. */
+async function resultsFor(text) {
+	loaded ??= load();
+	const { entries, find } = await loaded;
+	const words = text.split(/\s+/);
+	const ranked = entries.map((entry) => ({ entry, rank: rank(words, entry.page, entry.heading) }));
+	const named = ranked.filter(({ rank }) => rank > 0).sort((a, b) => b.rank - a.rank);
+	const inTexts = find(text).map((id) => entries[id]);
+	return [...new Set([...named.map(({ entry }) => entry), ...inTexts])];
 }
 
 function itemOf({ page, heading, path }) {
@@ -39,15 +55,16 @@ function itemOf({ page, heading, path }) {
 }
 
 function countOf(count) {
-	if (count === 0) return "No page or heading has these words.";
+	if (count === 0) return "No page has these words.";
 	if (count > MAX_RESULTS) return `The first ${MAX_RESULTS} of ${count} results:`;
 	return count === 1 ? "1 result:" : `${count} results:`;
 }
 
 async function search() {
-	const { default: pages } = await import(document.getElementById("finder").dataset.headings);
 	const text = field.value.trim().toLowerCase();
-	const results = text === "" ? [] : find(pages, text.split(/\s+/));
+	const results = text === "" ? [] : await resultsFor(text);
+	// Someone has typed on while the index was loaded.
+	if (text !== field.value.trim().toLowerCase()) return;
 	found.replaceChildren(...results.slice(0, MAX_RESULTS).map(itemOf));
 	found.hidden = text === "";
 	document.getElementById("all").hidden = text !== "";

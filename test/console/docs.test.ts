@@ -99,7 +99,7 @@ withBrowser("the documentation", (newPage) => {
 	});
 
 	test.each([...LOOKS, { width: 320, colorScheme: "light" } as const])(
-		"the search finds pages and headings, by keyboard, at $width pixels, $colorScheme",
+		"the search finds pages, headings and texts, by keyboard, at $width pixels, $colorScheme",
 		async (look) => {
 			const { page, visit, wrong } = await open(look);
 			await visit("/docs");
@@ -109,14 +109,17 @@ withBrowser("the documentation", (newPage) => {
 			};
 			await show();
 			const links = page.locator("#found a");
-			const field = page.getByRole("searchbox", { name: "Search pages and headings" });
+			const field = page.getByRole("searchbox", { name: "Search the documentation" });
 			await field.fill("VERIFY a domain");
-			await page.getByText("2 results:", { exact: true }).waitFor();
-			expect(await links.allTextContents()).toEqual([
+			await page.getByText(/^\d+ results:$/).waitFor();
+			expect((await links.allTextContents()).slice(0, 2)).toEqual([
 				...["Verifying a domain Getting started", "Verify a domain Domains (reference)"],
 			]);
-			await field.fill("nothing has this");
-			await page.getByRole("status").getByText("No page or heading has these words.").waitFor();
+			await field.fill("lost phone");
+			await page.getByText("1 result:", { exact: true }).waitFor();
+			expect(await links.allTextContents()).toEqual(["The second factor Keys and security"]);
+			await field.fill("xylophone");
+			await page.getByRole("status").getByText("No page has these words.").waitFor();
 			expect(await links.count()).toBe(0);
 			await field.fill("webhooks");
 			await links.first().waitFor();
@@ -142,6 +145,23 @@ withBrowser("the documentation", (newPage) => {
 			expect(wrong).toEqual([]);
 		},
 	);
+
+	test("a button copies a block of code", async () => {
+		const { page, visit, wrong } = await open({ width: 390, colorScheme: "dark" });
+		await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
+		await visit("/docs/cli");
+		const block = page.locator(".copyable").first();
+		await block.getByRole("button", { name: "Copy" }).focus();
+		await page.keyboard.press("Enter");
+		await block.getByRole("button", { name: "Copied" }).waitFor();
+		expect(await page.evaluate("navigator.clipboard.readText()")).toBe(
+			(await block.locator("code").innerText()).trimEnd(),
+		);
+		expect(await overflowOf(page)).toBe(0);
+		expect(await violationsOn(page)).toEqual([]);
+		await screenshot(page, "copy-390-dark");
+		expect(wrong).toEqual([]);
+	});
 
 	test("the search moves nothing, and loads its headings with the first search", async () => {
 		const { page, visit } = await open({ width: 1280, colorScheme: "light" });

@@ -1,39 +1,7 @@
 import MiniSearch, { type SearchOptions } from "minisearch";
 import type { Caller } from "./caller.ts";
 import { type Operation, operationsOf } from "./operations.ts";
-import { FILLERS, SYNONYMS } from "./synonyms.ts";
-
-/** Returns what the forms of a word have in common: `invit` for invites, invited and inviting. */
-const stem = (word: string) =>
-	word
-		.replace(/(?<=..)(?:ie[sd]|y)$/, "i")
-		.replace(/(?<=.[^su])s$/, "")
-		.replace(/(?<=...)(?:ed|ing)$/, "")
-		.replace(/([bdgmnprt])\1$/, "$1")
-		.replace(/(?<=..)e$/, "");
-
-/** Returns the words of a text, also those of names such as `updateMember`. */
-const split = (text: string) =>
-	text
-		.replace(/(?<=[a-z])(?=[A-Z])/g, " ")
-		.toLowerCase()
-		.split(/[^a-z0-9]+/)
-		.filter((word) => word !== "");
-
-const fillers = new Set(split(FILLERS));
-
-const stemsOf = (text: string) =>
-	split(text)
-		.filter((word) => !fillers.has(word))
-		.map(stem);
-
-/** The words that people use, by the word of an operation that they mean. */
-const saidFor = Map.groupBy(
-	SYNONYMS.flatMap(([said, meant]) =>
-		stemsOf(meant).flatMap((meant) => stemsOf(said).map((said) => ({ said, meant }))),
-	),
-	({ meant }) => meant,
-);
+import { saidFor, stemsOf } from "./words.ts";
 
 /** The fields of an operation whose words count with their synonyms. */
 const WITH_SYNONYMS = ["operationId", "summary", "names"];
@@ -50,7 +18,7 @@ class Search {
 		tokenize: stemsOf,
 		processTerm: (word, field = "") => [
 			word,
-			...(WITH_SYNONYMS.includes(field) ? (saidFor.get(word) ?? []) : []).map(({ said }) => said),
+			...(WITH_SYNONYMS.includes(field) ? saidFor(word) : []),
 		],
 		searchOptions: {
 			processTerm: (word) => word,
