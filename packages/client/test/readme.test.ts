@@ -53,7 +53,7 @@ test.skipIf(!findProgram("bun"))("the README's example works in Bun", async () =
 	expect(await runExample("bun", "run")).toMatch(OUTPUT);
 });
 
-test.each(["packages/client/README.md", "docs/webhooks.md"])(
+test.each(["README.md", "packages/client/README.md", "docs/webhooks.md"])(
 	"the programs in %s compile in strict TypeScript",
 	async (page) => {
 		const programs = programsOf(page);
