@@ -16,7 +16,7 @@ const ELSEWHERE =
 export default router({
 	name: "Audit streams",
 	description:
-		"Write the organization's activity and events to a bucket, every hour, as compressed JSON Lines. Each line has the digest of the previous line, so that you can detect changed, removed and added lines. All operations require level 8.",
+		"Write the organization's activity and events to a bucket, every hour, as compressed JSON Lines. Each line has the digest of the previous line, so that you can detect changed, removed and added lines. Or send them to an HTTPS endpoint, Splunk, Datadog or Microsoft Sentinel. All operations require level 8.",
 	parameters: { id: z.guid().describe("The stream's id.") },
 })
 	.get(
@@ -72,7 +72,7 @@ export default router({
 			id: "deleteAuditStream",
 			summary: "Delete an audit stream",
 			description:
-				"Requires level 8. Files stay in the bucket. Undelivered entries are no longer delivered.",
+				"Requires level 8. What was delivered stays. Undelivered entries are no longer delivered.",
 		}),
 		atLeast(ADMIN),
 		async (c) => {
@@ -86,7 +86,7 @@ export default router({
 			id: "testAuditStream",
 			summary: "Test the destination of an audit stream",
 			description:
-				"Requires level 8. Writes a small object and removes it, with the stored destination and the changes in the body, which are not saved. The response is a 200 in either case, with the result of each step.",
+				"Requires level 8. Writes a small object and removes it, or sends a sample to the server, with the stored destination and the changes in the body, which are not saved. The response is a 200 in either case, with the result of each step.",
 			errors: { invalid_input: ELSEWHERE },
 		}),
 		atLeast(ADMIN),
