@@ -10,10 +10,10 @@ import { logWarning } from "../../lib/log.ts";
 import { iso } from "../../lib/time.ts";
 import { SupersededError } from "../../outbound/errors.ts";
 import type { Stream } from "./entries.ts";
-import { type File, nextFile, plannedFile } from "./file.ts";
+import { nextFile, plannedFile } from "./file.ts";
 import { streamCipher } from "./queries.ts";
 import { opened, openSink } from "./sinks/index.ts";
-import type { Sink } from "./sinks/sink.ts";
+import type { File, Sink } from "./sinks/sink.ts";
 import { endTurn, fail, finish, lastHour, recordFile, storePlan, take } from "./state.ts";
 
 /** How many streams an invocation delivers at a time. */

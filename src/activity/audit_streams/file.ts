@@ -5,9 +5,7 @@ import { canSign, selectSigner, sign } from "../../keys/signing_keys.ts";
 import { FORMAT, type Head, type Header, link, type Signature } from "./chain.ts";
 import { type Planned, pagesOf, planFile, type Stream } from "./entries.ts";
 import { entryWriter } from "./formats.ts";
-
-/** A file to write. */
-export type File = { plan: AuditFile; body: Uint8Array };
+import type { File } from "./sinks/sink.ts";
 
 /** Returns the first line of a file. */
 const headerOf = (

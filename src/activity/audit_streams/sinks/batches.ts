@@ -1,7 +1,7 @@
 /** Cuts a file into requests that a server accepts (docs/audit.md#servers). */
 import * as z from "zod";
 import { FORMAT, genesis } from "../chain.ts";
-import type { File } from "../file.ts";
+import type { File } from "./sink.ts";
 
 /** A line of a file, which is an entry. */
 export type Line = {

@@ -4,11 +4,13 @@ import type { AuditFile } from "../../../db/schema/audit_streams.ts";
 import { choice, explain } from "../../../http/fields.ts";
 import type { Step } from "../../../outbound/steps.ts";
 import type { Stream } from "../entries.ts";
-import type { File } from "../file.ts";
 import { FORMATS } from "../formats.ts";
 
 /** The stream's columns that its files have. */
 export type Written = Pick<Stream, "id" | "organization_uuid" | "delivered_events" | "destination">;
+
+/** A file to write. */
+export type File = { plan: AuditFile; body: Uint8Array };
 
 /** How much of a file a sink has accepted. */
 export type Progress = NonNullable<AuditFile["progress"]>;
