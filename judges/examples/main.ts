@@ -73,6 +73,7 @@ const { url, owner, work } = await serveNew("examples", {
 		DOH_URL: peerUrl,
 		ALLOW_PRIVATE_DESTINATIONS: "true",
 		USAGE_FLUSH_SECONDS: "0",
+		ACCESS_EVENTS_PER_DAY: "0",
 		MAIL_FROM: "tenantry@example.com",
 		APP_URL,
 	},

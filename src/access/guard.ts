@@ -63,7 +63,7 @@ export const guard = (db: Database, { hash, isOrganization, project }: GuardInpu
 			and(eq(projectMembers.project_id, projects.id), eq(projectMembers.user_id, users.id)),
 		);
 
-type GuardRow = Awaited<ReturnType<typeof guard>>[number];
+export type GuardRow = Awaited<ReturnType<typeof guard>>[number];
 
 /** The guard's statement for all targets of a form (`formOf`). */
 export const cachedGuard = cacheByForm((db, target: Target) => {

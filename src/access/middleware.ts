@@ -3,6 +3,7 @@ import { PLUGINS_CONFIG, PLUGINS_INSTALL } from "../db/schema/levels.ts";
 import type { App } from "../env.ts";
 import { isRead } from "../http/methods.ts";
 import { isPreview } from "../http/preview.ts";
+import { noteAccess } from "./access_events.ts";
 import { readTarget, type Target } from "./target.ts";
 import { Tenant } from "./tenant.ts";
 
@@ -33,6 +34,7 @@ const actingIn = (
 		};
 		c.set("tenant", new Tenant(c, readTarget({ kind, endsThere: isEnd, ...named })));
 		await next();
+		noteAccess(c);
 	});
 
 /** The caller, without an organization or project. */

@@ -3,7 +3,7 @@ import type { Origin, UsedKey } from "../db/schema/origin.ts";
 import type { App } from "../env.ts";
 import { addressOf } from "../keys/addresses.ts";
 import { clientOf } from "./client.ts";
-import type { Caller } from "./guard.ts";
+import type { GuardRow } from "./guard.ts";
 
 declare module "hono" {
 	interface ContextVariableMap {
@@ -12,18 +12,12 @@ declare module "hono" {
 	}
 }
 
-/** Returns the key of a caller, as the log shows it. */
-export const usedKeyOf = ({
-	key,
-	key_label,
-	is_session,
-	client_id,
-	is_service_account,
-}: Pick<
-	Caller,
-	"key" | "key_label" | "is_session" | "client_id" | "is_service_account"
->): UsedKey => ({
-	id: key.id,
+/** Returns the key that the guard has found, as the log shows it. */
+export const usedKeyOf = (
+	id: string,
+	{ key_label, is_session, client_id, is_service_account }: GuardRow,
+): UsedKey => ({
+	id,
 	kind: is_session ? "session" : client_id && !is_service_account ? "app" : "api_key",
 	// All sessions have the same label.
 	label: is_session ? null : key_label,

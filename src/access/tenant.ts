@@ -183,8 +183,9 @@ export class Tenant {
 			this.#c.set("counts", undefined);
 			throw await countFailure(this.#c, badCredentials());
 		}
+		this.#c.set("usedKey", usedKeyOf(row.key_id, row));
+		if (row.level !== null) this.#c.set("membership", row);
 		this.#caller = await authorize(this.#c, row, this.#path);
-		this.#c.set("usedKey", usedKeyOf(this.#caller));
 		// The precondition may be about the row of the key, which must not change then.
 		if (!this.#c.get("precondition")) noteUse(this.#c, this.#caller);
 		return results;

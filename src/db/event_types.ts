@@ -5,7 +5,15 @@ export const ACTIVITIES = {
 	ProjectMember: ["created", "deleted"],
 	Member: ["created", "updated", "removal_rejected", "deleted"],
 	Invite: ["created", "accepted", "deleted"],
-	Domain: ["created", "updated", "verified", "unverified", "enforcement_lifted", "deleted"],
+	Domain: [
+		"created",
+		"updated",
+		"tested",
+		"verified",
+		"unverified",
+		"enforcement_lifted",
+		"deleted",
+	],
 	ScimToken: ["created", "deleted"],
 	ScimGroup: ["created", "updated", "deleted"],
 	User: ["created", "updated", "deactivated"],
@@ -58,6 +66,8 @@ export const ACTIVITIES = {
 	],
 	AuditStream: ["created", "updated", "tested", "delivered", "failed", "deleted"],
 	BatchExportDestination: ["tested"],
+	Request: ["denied", "downloaded"],
+	ActivityLog: ["read"],
 	BatchExportRun: ["completed", "failed", "skipped"],
 } as const;
 

@@ -4,7 +4,6 @@ import { valuesAs } from "./changes.ts";
 import {
 	type Connected,
 	type Database,
-	insertEach,
 	insertJson,
 	type Statement,
 	toJson,
@@ -169,8 +168,9 @@ export const insertEntries = (
 	rows: (EntryRow & Record<string, unknown>)[],
 	condition: SQL,
 ) =>
-	insertEach(db, activityLog, {
-		rows,
+	insertJson(db, activityLog, {
+		rows: sql`${toJson(activityLog, rows)}`,
+		names: Object.keys(rows[0] ?? {}).filter((name) => name !== "origin"),
 		condition,
-		computed: rows[0]?.is_system ? {} : totalsOfEach,
+		computed: { ...originOfEach, ...(rows[0]?.is_system ? {} : totalsOfEach) },
 	});

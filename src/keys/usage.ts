@@ -5,6 +5,7 @@ import { insertEach } from "../db/client.ts";
 import { personalApiKeyDays, personalApiKeys } from "../db/schema/personal_api_keys.ts";
 import type { App } from "../env.ts";
 import { logWarning } from "../lib/log.ts";
+import { Sums } from "../lib/sums.ts";
 import { DAY_MS, HOUR_MS, iso, now } from "../lib/time.ts";
 import { addressOf } from "./addresses.ts";
 import { expiryOf } from "./lifetime.ts";
@@ -17,31 +18,8 @@ import { expiryOf } from "./lifetime.ts";
 
 type Use = typeof personalApiKeyDays.$inferInsert;
 
-/** The maximum number of sums in an isolate. At this number, they are written immediately. */
-const MAX_SUMS = 1_000;
-
 /** The maximum length of an IP address as text (RFC 4291, section 2.2). */
 const MAX_ADDRESS_CHARACTERS = 45;
-
-/** The sums that haven't been written yet, by key and day. */
-const sums = new Map<string, Use>();
-
-/** When the last timer started, and when the first sum was added, in ms since 1970. */
-let startedAt = 0;
-let addedAt = 0;
-
-function add(use: Use) {
-	const name = `${use.key_id} ${use.day}`;
-	const before = sums.get(name);
-	if (!before && sums.size >= MAX_SUMS) return;
-	if (sums.size === 0) addedAt = Date.now();
-	sums.set(name, {
-		...use,
-		requests: use.requests + (before?.requests ?? 0),
-		refusals: use.refusals + (before?.refusals ?? 0),
-		last_address: use.last_address ?? before?.last_address ?? null,
-	});
-}
 
 /** Adds the sums to those of other isolates. Keys that have been deleted since are skipped. */
 const insert = ({ DB }: Env, uses: Use[]) =>
@@ -57,40 +35,26 @@ const insert = ({ DB }: Env, uses: Use[]) =>
 		},
 	});
 
-/** Writes all sums. If that fails, they stay for the next write. */
-async function flush(env: Env) {
-	const uses = [...sums.values()];
-	sums.clear();
-	if (uses.length === 0) return;
-	try {
-		await insert(env, uses);
-	} catch (error) {
-		logWarning("The use of keys was not written", error);
-		for (const use of uses) add(use);
-	}
-}
-
-/** Waits, then writes the sums, or leaves them to a later timer, for up to an hour. */
-async function flushLater(env: Env, delay: number) {
-	const mine = startedAt;
-	await scheduler.wait(delay);
-	if (startedAt === mine || Date.now() - addedAt >= HOUR_MS) await flush(env);
-}
+const sums = new Sums<Use>({
+	max: 1_000,
+	maxAgeMs: HOUR_MS,
+	merge: (before, use) => ({
+		...use,
+		requests: before.requests + use.requests,
+		refusals: before.refusals + use.refusals,
+		last_address: use.last_address ?? before.last_address ?? null,
+	}),
+	write: insert,
+	onError: (error) => logWarning("The use of keys was not written", error),
+});
 
 /** Counts a request of a key. Sums are written after `USAGE_FLUSH_SECONDS`, or an hour. */
 export function countUse(c: Context<App>, key_id: string, status: number) {
-	const { env, executionCtx } = c;
 	const refusals = [401, 403, 429].includes(status) ? 1 : 0;
 	const last_address = addressOf(c)?.slice(0, MAX_ADDRESS_CHARACTERS) ?? null;
-	add({ key_id, day: now().slice(0, 10), requests: 1, refusals, last_address });
-	const delay = Number(env.USAGE_FLUSH_SECONDS) * 1000;
-	if (sums.size >= MAX_SUMS) executionCtx.waitUntil(flush(env));
-	// The platform ends a timer 30 seconds after its response. So there is a new one before the last
-	// one ends, but not for each request.
-	else if (Math.abs(Date.now() - startedAt) >= delay / 2) {
-		startedAt = Date.now();
-		executionCtx.waitUntil(flushLater(env, delay));
-	}
+	const day = now().slice(0, 10);
+	sums.add(`${key_id} ${day}`, { key_id, day, requests: 1, refusals, last_address });
+	sums.writeLater(c, Number(c.env.USAGE_FLUSH_SECONDS) * 1000);
 }
 
 const RETENTION_MS = 90 * DAY_MS;

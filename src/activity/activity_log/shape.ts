@@ -58,7 +58,7 @@ export const ActivityEntry = z
 		item_id: z
 			.string()
 			.describe(
-				"The object's id, always as a string. For a `PluginConfigOrder`, the project's id; for a `BatchExportDestination` (an unsaved destination that was tested), its type.",
+				"The object's id, always as a string. For a `PluginConfigOrder`, the project's id; for a `BatchExportDestination` (an unsaved destination that was tested), its type; for a `Request` or the `ActivityLog`, the day.",
 			),
 		detail: z
 			.object({

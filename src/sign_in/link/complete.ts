@@ -1,8 +1,9 @@
 import type { Context } from "hono";
 import type * as z from "zod";
+import { originOf } from "../../access/origin.ts";
 import { commit, retry } from "../../access/unit_of_work.ts";
 import type { App } from "../../env.ts";
-import { invalid, orNotFound } from "../../http/errors.ts";
+import { ApiError, invalid, orNotFound } from "../../http/errors.ts";
 import { addressOf } from "../../keys/addresses.ts";
 import { remember } from "../../keys/rows.ts";
 import { factorEnabled, keysRevoked, mailChange } from "../../people/users/mails.ts";
@@ -29,9 +30,27 @@ import type { complete as Body, SignedIn, SignInPreview } from "./shape.ts";
 export const complete = (c: Context<App>, { token, ...given }: z.infer<typeof Body>) =>
 	retry(async () => {
 		const signIn = await findSignIn(c, token, given);
-		const proof = await checkFactor(c, signIn, given);
+		const proof = await checkFactor(c, signIn, given).catch((error: unknown) => {
+			if (isGiven(given) && hasFactor(signIn.factor)) noteFailure(c, signIn, error);
+			throw error;
+		});
 		return write(c, signIn, { proof, removed: chooseRemoved(signIn, proof) });
 	});
+
+/**
+ * Writes, after the response, that a proof of the second factor was wrong. `countAttempt` and the
+ * attempts of a link limit how often.
+ */
+function noteFailure(c: Context<App>, { db, link, user }: SignIn, error: unknown) {
+	if (!(error instanceof ApiError) || error.status !== 400) return;
+	const entry = {
+		...({ scope: "SignIn", activity: "failed", item_id: user.uuid, name: user.email } as const),
+		...{ user_id: user.id, organization: link.organization_id, project: null },
+		trigger: { job: "sign_in", code: error.body.code, detail: error.message, method: link.method },
+		origin: originOf(c),
+	};
+	c.executionCtx.waitUntil(commit(c.env, db, { entries: [entry] }));
+}
 
 /** Returns the proof of the second factor; undefined if none is needed. */
 async function checkFactor(

@@ -41,6 +41,9 @@ type Key = SignIn["keys"][number];
 export const setsUpFactor = ({ factor }: SignIn, proof: Proof | undefined) =>
 	proof !== undefined && !hasFactor(factor);
 
+const isOver = ({ expires_at }: Pick<Key, "expires_at">) =>
+	expires_at !== null && expires_at <= now();
+
 /**
  * Returns the keys that are removed when the user signs in: those of expired sessions, and of the
  * oldest sessions if the user has too many. If the second factor is set up: those of all other
@@ -52,7 +55,6 @@ export function chooseRemoved(signIn: SignIn, proof: Proof | undefined): Key[] {
 	if (!user.is_email_verified) return keys;
 	const sessions = keys.filter(({ session }) => session !== null);
 	if (setsUpFactor(signIn, proof)) return sessions;
-	const isOver = ({ expires_at }: Key) => expires_at !== null && expires_at <= now();
 	const current = sessions.filter((session) => !isOver(session));
 	const tooMany = Math.max(0, current.length - MAX_SESSIONS + 1);
 	return [...sessions.filter(isOver), ...current.slice(0, tooMany)];
@@ -149,7 +151,8 @@ function entriesOf(signIn: SignIn, { proof, removed }: New, key_id: string) {
 			key.session
 				? {
 						...{ ...session, activity: "deleted" as const, item_id: id, name: label },
-						...{ values: sessionValues(key), trigger },
+						values: sessionValues(key),
+						trigger: isOver(key) ? { job: "expired" } : trigger,
 					}
 				: {
 						...{ scope: "PersonalApiKey" as const, activity: "deleted" as const, ...signature },

@@ -51,6 +51,13 @@ export const plan = (tenant: Tenant, id: string, { method }: z.infer<typeof Plan
 		await tenant.write({
 			checks: [assertExists(tenant.db, domains, byId(tenant, id))],
 			changes: [tenant.db.insert(signInStates).values(row)],
+			// The test uses the domain's secrets.
+			entries: [
+				{
+					...{ activity: "tested", scope: "Domain", item_id: domain.id, name: domain.domain },
+					trigger: { connection },
+				},
+			],
 		});
 		return `${pathOf(connection)}/start?test=${token}`;
 	});

@@ -54,6 +54,7 @@ export default async function setup({ provide }: TestProject) {
 			SSO_GITLAB_CLIENT_ID: CLIENT.client_id,
 			SSO_GITLAB_CLIENT_SECRET: CLIENT.client_secret,
 			USAGE_FLUSH_SECONDS: "0",
+			ACCESS_EVENTS_PER_DAY: "0",
 		}),
 	);
 	const port = await freePort();

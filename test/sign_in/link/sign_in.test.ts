@@ -526,7 +526,7 @@ describe("a session", () => {
 				user: { uuid: owner.uuid },
 				detail: { name: "Console", trigger: { job: "sign_in" } },
 			},
-			{ activity: "deleted", detail: { name: "Console", trigger: { job: "sign_in" } } },
+			{ activity: "deleted", detail: { name: "Console", trigger: { job: "expired" } } },
 		]);
 		const everything = JSON.stringify(await db.select().from(activityLog));
 		for (const secret of [token, value]) expect(everything).not.toContain(secret);

@@ -3,7 +3,7 @@ import { beforeEach, describe, expect, test, vi } from "vitest";
 import { activityLog } from "../../../src/db/schema/activity_log.ts";
 import { members, users } from "../../../src/db/schema/people.ts";
 import { recoveryCodes, twoFactors } from "../../../src/db/schema/sign_in.ts";
-import { stopClock } from "../../support/time.ts";
+import { eventually, stopClock } from "../../support/time.ts";
 import { codeOf, wrongCode } from "../../support/totp.ts";
 import { call, cost, db, join, racing, world } from "../../support/world.ts";
 import {
@@ -192,7 +192,22 @@ describe("a member of an organization with enforce_2fa", () => {
 		const next = await linkFor(member);
 		expect(await complete({ token: next })).toMatchObject(codeRequired);
 		const [code] = done.body.recovery_codes;
+		const wrong = await complete({ token: next, code: await wrongCode(secret) });
+		expect(wrong).toMatchObject(invalidCode);
+		await eventually(async () =>
+			expect((await home.here("GET", "/activity_log?scope=SignIn")).body.results).toMatchObject([
+				{
+					...{ activity: "failed", item_id: member.uuid, actor: { type: "person", key: null } },
+					detail: { name: member.email, trigger: { code: "invalid_code", method: "mail" } },
+				},
+			]),
+		);
 		expect((await complete({ token: next, code })).status).toBe(200);
+		const sessions = await home.here("GET", "/activity_log?scope=Session&activity=created");
+		expect(sessions.body.results).toMatchObject([
+			{ detail: { trigger: { second_factor: "recovery_code" }, changes: [{ after: "mail" }] } },
+			{ detail: { trigger: { second_factor: "code" } } },
+		]);
 		const entries = await home.here("GET", "/activity_log?activity=recovery_code_used");
 		expect(entries.body.count).toBe(1);
 		const logged = JSON.stringify(await db.select().from(activityLog));

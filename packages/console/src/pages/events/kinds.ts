@@ -36,6 +36,8 @@ const SUBJECTS: Record<Beginning<FeedEvent["type"]>, string> = {
 	batch_export_destination: "Unsaved destinations",
 	webhook: "Webhooks",
 	audit_stream: "Audit streams",
+	request: "Denied requests and downloads",
+	activity_log: "Reads of the activity log",
 };
 
 const words = new Map(Object.entries<string>(TYPE_WORDS));
