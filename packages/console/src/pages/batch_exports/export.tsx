@@ -6,8 +6,8 @@ import { useOrganization } from "../../organization.tsx";
 import { usePolling } from "../../polling.ts";
 import { api } from "../../session.ts";
 import { SecondaryButton } from "../../ui/button.tsx";
-import { confirm } from "../../ui/dialog.tsx";
 import { say } from "../../ui/feedback.tsx";
+import { Field, FormDialog, text } from "../../ui/form.tsx";
 import { LoadedPage, PageView, Tabs } from "../../ui/page.tsx";
 import { nameOf, Time } from "../../ui/values.tsx";
 import { ObjectActivity } from "../events/object_activity.tsx";
@@ -41,26 +41,32 @@ const TABS = [
 	["settings", "Settings", Settings],
 ] as const;
 
-async function pause({ of, at, reload }: Opened) {
-	const isSure = await confirm({
-		title: `Pause “${of.name}”?`,
-		text: (
-			<>
-				<p>No more scheduled runs start. Current runs and backfills continue.</p>
-				<p>
-					Windows that end during the pause are skipped. When you resume the export, you can choose
-					to export them.
-				</p>
-			</>
-		),
-		action: "Pause export",
-		isDangerous: false,
-	});
-	if (!isSure) return;
-	await api.batchExports.pause(at);
-	await reload();
-	say("The export is paused.");
-}
+const Pause = ({ of, at, reload, onClose }: Opened & { onClose: () => void }) => (
+	<FormDialog
+		title={`Pause “${of.name}”?`}
+		action="Pause export"
+		asks={false}
+		onClose={onClose}
+		onSubmit={async (fields) => {
+			await api.batchExports.pause(at, { pause_note: text(fields, "pause_note") || null });
+			onClose();
+			await reload();
+			say("The export is paused.");
+		}}
+	>
+		<p>No more scheduled runs start. Current runs and backfills continue.</p>
+		<p>
+			Windows that end during the pause are skipped. When you resume the export, you can choose to
+			export them.
+		</p>
+		<Field
+			name="pause_note"
+			label="Why"
+			maxLength={500}
+			hint="Optional. Others see it while the export is paused."
+		/>
+	</FormDialog>
+);
 
 /**
  * Who paused the export. The log has only what people did: if the service paused it, its last runs
@@ -91,7 +97,8 @@ function Paused({ of, at }: Pick<Opened, "of" | "at">) {
 	return (
 		<p>
 			Paused <Time value={of.last_paused_at} isRelative />
-			{isThis ? ` ${who}` : hasFailed && " by the service, because its last runs failed"}.
+			{isThis ? ` ${who}` : hasFailed && " by the service"}
+			{of.pause_note ? `: ${of.pause_note}` : "."}
 		</p>
 	);
 }
@@ -135,13 +142,14 @@ function Export({ opened, tab }: { opened: Opened; tab: string }) {
 	usePolling(refresh, isBusy ? BUSY_MS : IDLE_MS, tab !== "settings");
 	const { to } = useOrganization();
 	const [isUnpausing, setUnpausing] = useState(false);
+	const [isPausing, setPausing] = useState(false);
 	const [, , Content] = TABS.find(([name]) => name === tab) ?? TABS[0];
 	return (
 		<PageView
 			title={of.name}
 			above={[[to("batch_exports"), "Batch exports"]]}
 			actions={
-				<SecondaryButton onPress={() => (of.paused ? setUnpausing(true) : pause(opened))}>
+				<SecondaryButton onPress={() => (of.paused ? setUnpausing(true) : setPausing(true))}>
 					{of.paused ? "Resume" : "Pause"}
 				</SecondaryButton>
 			}
@@ -153,6 +161,7 @@ function Export({ opened, tab }: { opened: Opened; tab: string }) {
 				tabs={TABS.map(([name, words]) => [name ? `${path}/${name}` : path, words] as const)}
 			/>
 			<Content {...opened} />
+			{isPausing && <Pause {...opened} onClose={() => setPausing(false)} />}
 			{isUnpausing && (
 				<Unpause of={of} at={at} onClose={() => setUnpausing(false)} onDone={reload} path={path} />
 			)}

@@ -83,9 +83,10 @@ function Lines({ path, before, after }: Leaf) {
 
 /**
  * Returns the words for the path of a value: `first_name` is "First name". What is below a field,
- * such as a plugin's setting, has the names that its author gave.
+ * such as a plugin's setting, and a file has the name that its author gave.
  */
 function wordsOfPath([field = "", ...rest]: readonly string[]) {
+	if (field.includes(".")) return [field, ...rest].join(" › ");
 	const words = field.replaceAll("_", " ");
 	return [words.charAt(0).toUpperCase() + words.slice(1), ...rest].join(" › ");
 }

@@ -4,6 +4,8 @@ import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
 import { Dialog } from "../../ui/dialog.tsx";
 import { Field, Form, FormDialog, text } from "../../ui/form.tsx";
+import { OverlapChoice, overlapIn } from "../../ui/overlap.tsx";
+import { Time } from "../../ui/values.tsx";
 import { Secret } from "./secret.tsx";
 import { typesToSend, WhichEvents } from "./types.tsx";
 
@@ -50,13 +52,23 @@ export function EditDialog({
 
 export function RollDialog({ webhook, onClose }: { webhook: Webhook; onClose: () => void }) {
 	const { at } = useOrganization();
-	const [secret, setSecret] = useState<string>();
+	const [rolled, setRolled] = useState<Webhook>();
+	const until = rolled?.previous_secret_expires_at;
 	return (
-		<Dialog title={secret ? "New secret" : "Roll secret"} onClose={onClose}>
-			{secret ? (
+		<Dialog title={rolled ? "New secret" : "Roll secret"} onClose={onClose}>
+			{rolled ? (
 				<>
-					<Secret secret={secret} />
-					<p>The old secret works for 24 more hours. Replace it in your endpoint before then.</p>
+					<Secret secret={rolled.secret ?? ""} />
+					<p>
+						{until ? (
+							<>
+								The old secret works until <Time value={until} />. Replace it in your endpoint
+								before then.
+							</>
+						) : (
+							"The old secret no longer works. Replace it in your endpoint now: deliveries that it rejects are repeated."
+						)}
+					</p>
 					<div class="buttons">
 						<button type="button" onClick={onClose}>
 							I have copied it
@@ -67,13 +79,16 @@ export function RollDialog({ webhook, onClose }: { webhook: Webhook; onClose: ()
 				<Form
 					action="Roll secret"
 					onCancel={onClose}
-					onSubmit={async () =>
-						setSecret((await api.webhooks.roll({ ...at, ...webhook })).secret ?? "")
+					asks={false}
+					onSubmit={async (fields) =>
+						setRolled(
+							await api.webhooks.roll({ ...at, ...webhook }, { overlap: overlapIn(fields) }),
+						)
 					}
 				>
 					<p>
-						You get a new secret. For 24 hours, each event is signed with both secrets, so that you
-						can replace the old one without missing events.
+						You get a new secret. Until the old one ends, each event is signed with both, so that
+						you can replace it without missing events.
 					</p>
 					{webhook.previous_secret_expires_at && (
 						<p>
@@ -81,6 +96,11 @@ export function RollDialog({ webhook, onClose }: { webhook: Webhook; onClose: ()
 							immediately.
 						</p>
 					)}
+					<OverlapChoice
+						label="When the old secret stops working"
+						leaked="If it has leaked. Your endpoint rejects events until it has the new secret."
+						chosen="24h"
+					/>
 				</Form>
 			)}
 		</Dialog>

@@ -6,6 +6,8 @@ import { Button, SecondaryButton } from "../../ui/button.tsx";
 import { confirm } from "../../ui/dialog.tsx";
 import { Show, say } from "../../ui/feedback.tsx";
 import { Filter } from "../../ui/filters.tsx";
+import { FormDialog } from "../../ui/form.tsx";
+import { OverlapChoice, overlapIn } from "../../ui/overlap.tsx";
 import { LoadedPage, PageView, Section } from "../../ui/page.tsx";
 import { effectOf, levelOf, OBJECTS } from "../../ui/scopes.ts";
 import { Badge, Facts, Time } from "../../ui/values.tsx";
@@ -124,14 +126,10 @@ function Actions<K extends PersonalApiKey>({
 	onRolled: (rolled: PersonalApiKey) => void;
 }) {
 	const navigate = useNavigate();
-	async function roll() {
-		const isSure = await confirm({
-			title: `Roll “${of.label}”?`,
-			text: "The key gets a new value, and the old value stops working immediately. Programs fail until you give them the new value.",
-			action: "Roll key",
-		});
-		if (!isSure) return;
-		const rolled = await keys.roll(of);
+	const [isRolling, setRolling] = useState(false);
+	async function roll(fields: FormData) {
+		const rolled = await keys.roll(of, { overlap: overlapIn(fields) });
+		setRolling(false);
 		if (isSession && rolled.value) await continueWith(rolled.value);
 		onRolled(rolled);
 	}
@@ -154,10 +152,28 @@ function Actions<K extends PersonalApiKey>({
 			<a class="button secondary" href={keys.to(`${of.id}/edit`)}>
 				Edit
 			</a>
-			<SecondaryButton onPress={roll}>Roll</SecondaryButton>
+			<SecondaryButton onPress={() => setRolling(true)}>Roll</SecondaryButton>
 			<Button class="danger" onPress={revoke}>
 				Revoke
 			</Button>
+			{isRolling && (
+				<FormDialog
+					title={`Roll “${of.label}”?`}
+					action="Roll key"
+					asks={false}
+					onClose={() => setRolling(false)}
+					onSubmit={roll}
+				>
+					<p>
+						The key gets a new value. Give it to your programs before the old value stops working.
+					</p>
+					<OverlapChoice
+						label="When the old value stops working"
+						leaked="If it has leaked. Programs fail until you give them the new value."
+						chosen="none"
+					/>
+				</FormDialog>
+			)}
 		</>
 	);
 }
@@ -169,6 +185,7 @@ function KeyFacts({
 	projects,
 }: Parameters<typeof Where>[0] & { isSession: boolean }) {
 	const { mask_value, scopes, allowed_ips, expires_at, last_used_at, last_rolled_at } = of;
+	const until = of.previous_value_expires_at;
 	return (
 		<Facts
 			rows={[
@@ -195,6 +212,7 @@ function KeyFacts({
 				...(last_rolled_at
 					? [["Last rolled", <Time key="rolled" value={last_rolled_at} />] as const]
 					: []),
+				...(until ? [["Old value works until", <Time key="until" value={until} />] as const] : []),
 			]}
 		/>
 	);

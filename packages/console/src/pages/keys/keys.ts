@@ -6,6 +6,7 @@ import type {
 	Page,
 	PersonalApiKey,
 	RequestOptions,
+	RollPersonalApiKeyBody,
 	ServiceAccount,
 	UpdatePersonalApiKeyBody,
 } from "tenantry-client";
@@ -33,7 +34,7 @@ export type Keys<K extends PersonalApiKey> = {
 	create: (body: CreatePersonalApiKeyBody) => Promise<PersonalApiKey>;
 	/** Sends the ETag of a key that `get` returned. */
 	update: (key: K, changes: UpdatePersonalApiKeyBody) => Promise<K>;
-	roll: (key: K) => Promise<PersonalApiKey>;
+	roll: (key: K, body: RollPersonalApiKeyBody) => Promise<PersonalApiKey>;
 	revoke: (key: K) => Promise<unknown>;
 	/** Returns the days on which a key was used, at most 90. */
 	usage: (id: string, options: Options) => PromiseLike<Page<KeyDay>>;
@@ -55,7 +56,7 @@ export const ownKeys: Keys<PersonalApiKey> = {
 	get: (id, options) => api.personalApiKeys.get({ id }, options),
 	create: (body) => api.personalApiKeys.create(body),
 	update: (key, changes) => api.personalApiKeys.update(key, changes),
-	roll: (key) => api.personalApiKeys.roll(key),
+	roll: (key, body) => api.personalApiKeys.roll(key, body),
 	revoke: (key) => api.personalApiKeys.revoke(key),
 	usage: (id, options) => api.personalApiKeys.listUsage({ id, limit: USAGE_DAYS }, options),
 };
@@ -80,7 +81,7 @@ export function keysOf(
 		get: (id, options) => api.serviceAccountKeys.get({ ...at, id }, options),
 		create: (body) => api.serviceAccountKeys.create(at, body),
 		update: (key, changes) => api.serviceAccountKeys.update({ ...at, ...key }, changes),
-		roll: (key) => api.serviceAccountKeys.roll({ ...at, ...key }),
+		roll: (key, body) => api.serviceAccountKeys.roll({ ...at, ...key }, body),
 		revoke: (key) => api.serviceAccountKeys.revoke({ ...at, ...key }),
 		usage: (id, options) =>
 			api.serviceAccountKeys.listUsage({ ...at, id, limit: USAGE_DAYS }, options),

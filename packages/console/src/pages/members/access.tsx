@@ -3,7 +3,7 @@ import { useOrganization } from "../../organization.tsx";
 import { Select, text } from "../../ui/form.tsx";
 
 /** Returns the private projects that the user can see. */
-function usePrivateProjects() {
+export function usePrivateProjects() {
 	const { organization } = useOrganization();
 	return organization.teams.filter(({ access_control }) => access_control);
 }

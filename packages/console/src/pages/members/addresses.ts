@@ -1,10 +1,16 @@
-/** A person to invite. */
-type Invitee = { email: string; first_name: string };
+import { type Said, sheetIn } from "./spreadsheet.ts";
+
+/** A person to invite, with what the row of a spreadsheet says. */
+type Invitee = { email: string; first_name: string; said?: Said };
 
 export type Addresses = {
 	invitees: Invitee[];
-	/** Parts of the text that aren't email addresses. */
-	unknown: string[];
+	/** What is wrong: parts of the text that aren't email addresses, and rows of a spreadsheet. */
+	problems: string[];
+	/** The header of a spreadsheet; undefined if the text has none. */
+	header: string | undefined;
+	/** The titles of its columns that aren't used. */
+	ignored: string[];
 	/** The number of repeated addresses. */
 	repeated: number;
 };
@@ -22,14 +28,51 @@ const TOKEN = /"([^"\n]*)"?|<([^<>\n]*)>?|([,;\n])|([^\s,;<>"]+)/g;
 const firstName = (name: string) =>
 	(/,(.+)/.exec(name)?.[1] ?? name).trim().split(/\s+/)[0]?.slice(0, MAX_NAME) ?? "";
 
-/**
- * Returns the email addresses in a pasted text, separated by line breaks, commas, semicolons or
- * spaces, with or without names (`Name <address>`).
- */
-export function addressesIn(text: string): Addresses {
+/** Returns an address without the marks that people put around it. */
+const cleaned = (written: string) =>
+	written
+		.trim()
+		.replace(/^(mailto:|[([{'])+/i, "")
+		.replace(/(?<![)\]}'.:])[)\]}'.:]+$/, "")
+		.toLowerCase();
+
+/** Collects people by their addresses. */
+function collector() {
 	const invitees = new Map<string, Invitee>();
 	const unknown = new Set<string>();
 	let repeated = 0;
+	return {
+		unknown,
+		add(written: string, name = "", said?: Said) {
+			const email = cleaned(written);
+			if (!ADDRESS.test(email)) unknown.add(written.trim());
+			else if (invitees.has(email)) repeated += 1;
+			else invitees.set(email, { email, first_name: firstName(name), ...(said && { said }) });
+		},
+		addresses: () => ({
+			invitees: [...invitees.values()],
+			problems: [...unknown].map((part) => `“${part}” isn't an email address.`),
+			header: undefined,
+			ignored: [],
+			repeated,
+		}),
+	};
+}
+
+/**
+ * Returns the people in a pasted text: the rows of a spreadsheet with a header, or email addresses
+ * separated by line breaks, commas, semicolons or spaces, with or without names (`Name <address>`).
+ * @param projects the private projects that a spreadsheet can name
+ */
+export function addressesIn(text: string, projects: Parameters<typeof sheetIn>[1] = []): Addresses {
+	const { unknown, add, addresses } = collector();
+	const sheet = sheetIn(text, projects);
+	if (sheet) {
+		const { header, ignored } = sheet;
+		for (const { email, name, said } of sheet.rows) add(email, name, said);
+		const found = addresses();
+		return { ...found, header, ignored, problems: [...found.problems, ...sheet.problems] };
+	}
 	/** Words that may be a name before an address in angle brackets. */
 	let words: string[] = [];
 
@@ -37,16 +80,6 @@ export function addressesIn(text: string): Addresses {
 		const rest = words.filter((word) => word !== ",");
 		if (rest.length > 0) unknown.add(rest.join(" "));
 		words = [];
-	}
-	function add(written: string, name = "") {
-		const email = written
-			.trim()
-			.replace(/^(mailto:|[([{'])+/i, "")
-			.replace(/(?<![)\]}'.:])[)\]}'.:]+$/, "")
-			.toLowerCase();
-		if (!ADDRESS.test(email)) unknown.add(written.trim());
-		else if (invitees.has(email)) repeated += 1;
-		else invitees.set(email, { email, first_name: firstName(name) });
 	}
 
 	for (const [, quoted, bracketed, separator, word] of text.matchAll(TOKEN)) {
@@ -64,5 +97,5 @@ export function addressesIn(text: string): Addresses {
 		else dropWords();
 	}
 	dropWords();
-	return { invitees: [...invitees.values()], unknown: [...unknown], repeated };
+	return addresses();
 }

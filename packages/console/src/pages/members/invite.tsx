@@ -3,7 +3,8 @@ import type { CreateInviteBody } from "tenantry-client";
 import { useOrganization } from "../../organization.tsx";
 import { Area, Check, Form, rejection, text } from "../../ui/form.tsx";
 import { PageView } from "../../ui/page.tsx";
-import { accessIn, ProjectAccess } from "./access.tsx";
+import { levelName } from "../../ui/values.tsx";
+import { accessIn, ProjectAccess, usePrivateProjects } from "./access.tsx";
 import { type Addresses, addressesIn } from "./addresses.ts";
 import { Invited } from "./invited.tsx";
 import { LevelChoice, levelIn } from "./parts.tsx";
@@ -12,28 +13,36 @@ import { type Outcome, sendInvites } from "./send.ts";
 const people = (count: number) => (count === 1 ? "1 person" : `${count} people`);
 
 /** Shows the people in the text while the user types. */
-function Preview({ invitees, unknown, repeated }: Addresses) {
+function Preview({ invitees, problems, ignored, repeated }: Addresses) {
 	return (
 		<aside class="panel invitees" aria-label="Who will be invited">
 			<p role="status">
 				<strong>{invitees.length === 0 ? "Nobody yet" : people(invitees.length)}</strong>
 				{repeated > 0 && ` · ${repeated} more than once`}
 			</p>
-			{invitees.length === 0 && unknown.length === 0 && (
+			{ignored.length > 0 && (
+				<p class="quiet">
+					{ignored.length === 1 ? "This column isn't" : "These columns aren't"} used:{" "}
+					{ignored.join(", ")}.
+				</p>
+			)}
+			{invitees.length === 0 && problems.length === 0 && (
 				<p class="quiet">The people you enter appear here.</p>
 			)}
-			{invitees.length + unknown.length > 0 && (
+			{invitees.length + problems.length > 0 && (
 				// biome-ignore lint/a11y/noNoninteractiveTabindex: a long list scrolls, with the keyboard too
 				<ul tabIndex={0}>
-					{unknown.map((part) => (
-						<li key={`?${part}`} class="not-an-address">
-							“{part}” isn't an email address.
+					{problems.map((problem) => (
+						<li key={`?${problem}`} class="not-an-address">
+							{problem}
 						</li>
 					))}
-					{invitees.map(({ email, first_name }) => (
+					{invitees.map(({ email, first_name, said }) => (
 						<li key={email}>
 							{email}
-							{first_name && <small class="below">{first_name}</small>}
+							<small class="below">
+								{[first_name, said?.level && levelName(said.level)].filter(Boolean).join(" · ")}
+							</small>
 						</li>
 					))}
 				</ul>
@@ -43,14 +52,21 @@ function Preview({ invitees, unknown, repeated }: Addresses) {
 }
 
 const bodiesOf = (invitees: Addresses["invitees"], fields: FormData): CreateInviteBody[] =>
-	invitees.map((invitee) => ({
-		target_email: invitee.email,
-		first_name: invitee.first_name,
-		level: levelIn(text(fields, "level")),
+	invitees.map(({ email, first_name, said }) => ({
+		target_email: email,
+		first_name,
+		level: said?.level ?? levelIn(text(fields, "level")),
 		message: text(fields, "message") || null,
-		private_project_access: accessIn(fields),
+		private_project_access: said?.projects ?? ((said?.level ?? 1) === 1 ? accessIn(fields) : []),
 		send_email: fields.has("send_email"),
 	}));
+
+/** Returns the part of the pasted text that is about these people. */
+const textOf = ({ invitees, header }: Addresses, emails: readonly string[]) =>
+	[
+		...(header !== undefined && emails.length > 0 ? [header] : []),
+		...emails.map((email) => invitees.find((one) => one.email === email)?.said?.line ?? email),
+	].join("\n");
 
 const Mail = () => (
 	<>
@@ -70,12 +86,12 @@ export default function InvitePeople() {
 	const [pasted, setPasted] = useState("");
 	const [level, setLevel] = useState(1);
 	const [outcome, setOutcome] = useState<Outcome>();
-	const addresses = useMemo(() => addressesIn(pasted), [pasted]);
-	const { invitees, unknown } = addresses;
+	const projects = usePrivateProjects();
+	const addresses = useMemo(() => addressesIn(pasted, projects), [pasted, organization]);
+	const { invitees, problems, header } = addresses;
 
 	async function invite(fields: FormData) {
-		if (unknown.length > 0)
-			throw rejection("target_email", "Correct or remove invalid email addresses.");
+		if (problems.length > 0) throw rejection("target_email", "Correct or remove what is invalid.");
 		if (invitees.length === 0) throw rejection("target_email", "Enter at least one email address.");
 		setOutcome(await sendInvites(organization, bodiesOf(invitees, fields)));
 	}
@@ -84,8 +100,8 @@ export default function InvitePeople() {
 		return (
 			<Invited
 				outcome={outcome}
-				onCorrect={(text) => {
-					setPasted(text);
+				onCorrect={(emails) => {
+					setPasted(textOf(addresses, emails));
 					setLevel(1);
 					setOutcome(undefined);
 				}}
@@ -101,13 +117,14 @@ export default function InvitePeople() {
 					<Area
 						name="target_email"
 						label="Email addresses"
-						hint="Separated by line breaks, commas, semicolons or spaces, with or without names."
+						hint="Separated by line breaks, commas, semicolons or spaces, with or without names. Or paste rows of a spreadsheet with the columns Email, Name, Level and Projects, and their header."
 						placeholder={'grace@example.com, "Lovelace, Ada" <ada@example.com>'}
 						rows={5}
 						value={pasted}
 						onInput={({ currentTarget }) => setPasted(currentTarget.value)}
 					/>
 					<Preview {...addresses} />
+					{header !== undefined && <p class="quiet">For rows that don't say it:</p>}
 					<LevelChoice chosen={level} onChange={setLevel} />
 					{level === 1 && <ProjectAccess />}
 					<Mail />

@@ -6,8 +6,8 @@ import { Copy } from "../../ui/values.tsx";
 import type { Outcome } from "./send.ts";
 
 type Correcting = {
-	/** Opens the form again with this text. */
-	onCorrect: (text: string) => void;
+	/** Opens the form again with these people. */
+	onCorrect: (emails: readonly string[]) => void;
 };
 
 function Sent({
@@ -37,9 +37,7 @@ function Rejected({ rejected, onCorrect }: Pick<Outcome, "rejected"> & Correctin
 		<Section
 			title="Not invited"
 			actions={
-				<SecondaryButton
-					onPress={() => onCorrect(rejected.map(({ body }) => body.target_email).join("\n"))}
-				>
+				<SecondaryButton onPress={() => onCorrect(rejected.map(({ body }) => body.target_email))}>
 					Correct these
 				</SecondaryButton>
 			}
@@ -72,7 +70,7 @@ export function Invited({
 			above={[[to("members"), "Members"]]}
 			actions={
 				<>
-					<SecondaryButton onPress={() => onCorrect("")}>Invite more people</SecondaryButton>
+					<SecondaryButton onPress={() => onCorrect([])}>Invite more people</SecondaryButton>
 					<LinkButton href={to("members/invites")}>View open invites</LinkButton>
 				</>
 			}

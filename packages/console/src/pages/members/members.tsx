@@ -12,6 +12,7 @@ import { RowMenu } from "../../ui/row_menu.tsx";
 import { buttons, type Column, Table } from "../../ui/table.tsx";
 import { Badge, LEVELS, levelName, nameOf, Person, Time } from "../../ui/values.tsx";
 import { LevelChoice, levelIn, People } from "./parts.tsx";
+import { ResetFactor } from "./reset_factor.tsx";
 import { SignInAccounts } from "./sign_in_accounts.tsx";
 
 const isMe = ({ user }: Member) => user.uuid === me.value?.uuid;
@@ -31,16 +32,21 @@ const REMOVAL =
 type Changes = {
 	onChange: (members: Member[]) => void;
 	onAccounts: (member: Member) => void;
+	onReset: (member: Member) => void;
 	reload: () => void;
 };
 
 /** Returns what the user may do with members, and the removal of some. */
 function useRights(reload: () => void) {
-	const { organization, at, isAdmin } = useOrganization();
+	const { organization, at, isAdmin, isOwner } = useOrganization();
 	const mayChange = (member: Member) =>
 		isAdmin && !isMe(member) && member.level <= organization.membership_level;
 	return {
 		mayChange,
+		mayReset: (member: Member) =>
+			member.is_2fa_enabled &&
+			mayChange(member) &&
+			(isOwner || member.level < organization.membership_level),
 		/** Another owner is removed after a change of their level. */
 		mayRemove: (member: Member) => mayChange(member) && member.level < 15,
 		async remove(members: Member[]) {
@@ -67,8 +73,8 @@ function useRights(reload: () => void) {
 	};
 }
 
-function Actions({ member, onChange, onAccounts, reload }: Changes & { member: Member }) {
-	const { mayChange, mayRemove, remove } = useRights(reload);
+function Actions({ member, onChange, onAccounts, onReset, reload }: Changes & { member: Member }) {
+	const { mayChange, mayRemove, mayReset, remove } = useRights(reload);
 	const leave = useLeave();
 	const name = personOf(member);
 	if (isMe(member) && member.level < 15) return <SmallButton onPress={leave}>Leave</SmallButton>;
@@ -80,6 +86,11 @@ function Actions({ member, onChange, onAccounts, reload }: Changes & { member: M
 			{member.has_social_auth && (
 				<PlainButton aria-label={`Sign-in accounts of ${name}`} onPress={() => onAccounts(member)}>
 					Sign-in accounts
+				</PlainButton>
+			)}
+			{mayReset(member) && (
+				<PlainButton aria-label={`Reset second factor of ${name}`} onPress={() => onReset(member)}>
+					Reset second factor
 				</PlainButton>
 			)}
 			{mayRemove(member) && (
@@ -114,6 +125,7 @@ export default function Members() {
 	};
 	const [changing, setChanging] = useState<Member[]>();
 	const [shown, setShown] = useState<Member>();
+	const [resetting, setResetting] = useState<Member>();
 	const list = useList(
 		(page, signal) => api.members.list({ ...at, ...page, ...filters }, { signal }),
 		[at.organization, ...Object.values(filters)],
@@ -145,7 +157,12 @@ export default function Members() {
 			<Table
 				list={list}
 				label="Members"
-				columns={columnsOf({ onChange: setChanging, onAccounts: setShown, reload: list.reload })}
+				columns={columnsOf({
+					onChange: setChanging,
+					onAccounts: setShown,
+					onReset: setResetting,
+					reload: list.reload,
+				})}
 				notFound="No member matches the search and the filters."
 				choosing={
 					isAdmin
@@ -169,6 +186,15 @@ export default function Members() {
 					user={shown.user}
 					onClose={() => {
 						setShown(undefined);
+						list.reload();
+					}}
+				/>
+			)}
+			{resetting && (
+				<ResetFactor
+					user={resetting.user}
+					onClose={() => {
+						setResetting(undefined);
 						list.reload();
 					}}
 				/>

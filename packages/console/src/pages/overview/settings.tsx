@@ -42,7 +42,6 @@ const durations = (minutes: number[], current: number) =>
 
 const LABELS = {
 	name: "Name",
-	logo_media_id: "Logo",
 	enforce_2fa: "Second factor",
 	keys_must_expire: "Keys must expire",
 	is_member_join_email_enabled: "Mails about new members",
@@ -54,7 +53,6 @@ type Values = ReturnType<typeof valuesOf>;
 
 const valuesOf = (fields: FormData) => ({
 	name: text(fields, "name"),
-	logo_media_id: text(fields, "logo_media_id") || null,
 	enforce_2fa: fields.has("enforce_2fa"),
 	keys_must_expire: fields.has("keys_must_expire"),
 	is_member_join_email_enabled: fields.has("is_member_join_email_enabled"),
@@ -69,7 +67,6 @@ function changesOf(
 ) {
 	const changes: UpdateOrganizationBody = {};
 	if (values.name !== saved.name) changes.name = values.name;
-	if (values.logo_media_id !== saved.logo_media_id) changes.logo_media_id = values.logo_media_id;
 	if (values.enforce_2fa !== (saved.enforce_2fa ?? false)) changes.enforce_2fa = values.enforce_2fa;
 	if (values.keys_must_expire !== saved.keys_must_expire)
 		changes.keys_must_expire = values.keys_must_expire;
@@ -106,13 +103,6 @@ function SettingsForm() {
 					maxLength={64}
 					defaultValue={organization.name}
 					hint={`The slug “${organization.slug}” doesn't change.`}
-				/>
-				<Field
-					name="logo_media_id"
-					label="Logo"
-					defaultValue={organization.logo_media_id ?? ""}
-					spellcheck={false}
-					hint="The ID (UUID) of an uploaded image. Optional."
 				/>
 				<Check
 					name="enforce_2fa"

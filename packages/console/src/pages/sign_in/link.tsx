@@ -4,7 +4,7 @@ import { mayReplace } from "../../replacing.tsx";
 import { api, currentUser, enter, remember } from "../../session.ts";
 import { attempt } from "../../ui/feedback.tsx";
 import { Form } from "../../ui/form.tsx";
-import { type Proof, ProofForm } from "./proof.tsx";
+import { type Proof, ProofForm } from "../../ui/proof.tsx";
 import { RecoveryCodes } from "./recovery_codes.tsx";
 import { SetUpForm } from "./two_factor_form.tsx";
 
@@ -15,6 +15,24 @@ type Step =
 	| { kind: "set_up"; setup: TwoFactorSetup };
 
 const codeOf = (error: unknown) => (error instanceof TenantryError ? error.code : undefined);
+
+/** What to do without the second factor (docs/keys.md#a-lost-second-factor). */
+const Lost = () => (
+	<details>
+		<summary>I have lost my second factor</summary>
+		<p>
+			Enter one of the recovery codes that you saved when you set it up. Each works once, in place
+			of a code.
+		</p>
+		<p>
+			If you have none, ask an owner of your organization, or an admin, to reset your second factor:
+			under Members, in the menu beside your name. You then sign in with a new link by mail.{" "}
+			<a href="/docs/keys#a-lost-second-factor" target="_blank" rel="noopener">
+				More about this
+			</a>
+		</p>
+	</details>
+);
 
 const StepForm = ({
 	step,
@@ -45,6 +63,7 @@ const StepForm = ({
 				}
 			/>
 		)}
+		{step.kind === "prove" && <Lost />}
 		{step.kind === "direct" && <p role="status">Signing in…</p>}
 		{step.kind === "link" && (
 			<Form key="link" action="Sign in" onSubmit={() => onSubmit()}>

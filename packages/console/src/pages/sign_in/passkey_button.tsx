@@ -1,6 +1,6 @@
 import { api } from "../../session.ts";
 import { SecondaryButton } from "../../ui/button.tsx";
-import { hasPasskeys, usePasskey } from "./webauthn.ts";
+import { hasPasskeys, usePasskey } from "../../ui/webauthn.ts";
 
 /** Signs in with a passkey, if the browser has them. `onToken` gets what completes it. */
 export const PasskeyButton = ({ onToken }: { onToken: (token: string) => void }) =>

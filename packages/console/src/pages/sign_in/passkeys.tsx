@@ -7,11 +7,11 @@ import { Dialog } from "../../ui/dialog.tsx";
 import { Show, say } from "../../ui/feedback.tsx";
 import { Field, Form, text } from "../../ui/form.tsx";
 import { Section } from "../../ui/page.tsx";
+import { type Proof, ProofDialog } from "../../ui/proof.tsx";
 import { buttons, Table } from "../../ui/table.tsx";
 import { Time } from "../../ui/values.tsx";
-import { type Proof, ProofDialog } from "./proof.tsx";
+import { hasPasskeys, makePasskey } from "../../ui/webauthn.ts";
 import { RecoveryCodes } from "./recovery_codes.tsx";
-import { hasPasskeys, makePasskey } from "./webauthn.ts";
 
 const ME = { user: "@me" } as const;
 

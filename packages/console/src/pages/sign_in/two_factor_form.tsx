@@ -1,21 +1,10 @@
 import lazy from "preact-iso/lazy";
 import type { TwoFactorSetup } from "tenantry-client";
-import { Field, Form, text } from "../../ui/form.tsx";
+import { Form, text } from "../../ui/form.tsx";
+import { CodeField } from "../../ui/proof.tsx";
 import { Snippet } from "../../ui/values.tsx";
 
 const Qr = lazy(() => import("./qr.tsx"));
-
-export const CodeField = ({ hint }: { hint?: string }) => (
-	<Field
-		name="code"
-		label="Code"
-		required
-		autocomplete="one-time-code"
-		autocapitalize="none"
-		spellcheck={false}
-		{...(hint && { hint })}
-	/>
-);
 
 /** Splits a secret into groups of four, which are easier to type. */
 const spaced = (secret: string) => secret.replace(/.{4}(?=.)/g, "$& ");

@@ -1,13 +1,24 @@
 import type { PasskeyRequest, RemovePasskeyBody } from "tenantry-client";
-import { api } from "../../session.ts";
-import { SecondaryButton } from "../../ui/button.tsx";
-import { Dialog } from "../../ui/dialog.tsx";
-import { Form, text } from "../../ui/form.tsx";
-import { CodeField } from "./two_factor_form.tsx";
+import { api } from "../session.ts";
+import { SecondaryButton } from "./button.tsx";
+import { Dialog } from "./dialog.tsx";
+import { Field, Form, text } from "./form.tsx";
 import { hasPasskeys, usePasskey } from "./webauthn.ts";
 
 /** A proof of the second factor: a code or a passkey. */
 export type Proof = RemovePasskeyBody;
+
+export const CodeField = ({ hint }: { hint?: string }) => (
+	<Field
+		name="code"
+		label="Code"
+		required
+		autocomplete="one-time-code"
+		autocapitalize="none"
+		spellcheck={false}
+		{...(hint && { hint })}
+	/>
+);
 
 /** Asks for a code, and offers passkeys. */
 export const ProofForm = ({
