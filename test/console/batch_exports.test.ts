@@ -190,10 +190,12 @@ inBrowser("batch exports", (open) => {
 		await tabs.getByText("Log").click();
 		await page.getByText(/A backfill by arrival of [34] windows .* was started/).waitFor();
 		await button(page, "Pause").click();
+		await page.getByLabel("Why").fill("Moving to Iceberg");
 		await checkLooks(page, "exports-pause");
 		await button(page, "Pause export").click();
 		// The log follows by itself.
 		await page.getByText("The export was paused.").waitFor();
+		await page.getByText("Moving to Iceberg").waitFor();
 		expect(rejected).toEqual([]);
 	});
 

@@ -91,7 +91,7 @@ inBrowser("events", (open) => {
 		] as const) {
 			await page.goto(page.url().replace(/\/webhooks.*/, "/notifications"));
 			await page.getByRole("link", { name: "Add webhook for notices" }).click();
-			await page.getByRole("radio", { name: "Selected events: 8" }).waitFor();
+			await page.getByRole("radio", { name: "Selected events: 9" }).waitFor();
 			expect(await page.getByRole("checkbox", { name: "Run failed" }).isChecked()).toBe(true);
 			expect(await page.getByRole("checkbox", { name: "Run completed" }).isChecked()).toBe(false);
 			await choose.selectOption(words);

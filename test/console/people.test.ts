@@ -1,8 +1,10 @@
 import type { Page } from "playwright-core";
 import { expect, inject, test } from "vitest";
+import { codeOf } from "../support/totp.ts";
 import {
 	button,
 	checkLooks,
+	clientOf,
 	hold,
 	inBrowser,
 	newAddress,
@@ -54,6 +56,66 @@ inBrowser("people", (open) => {
 		expect(listed.map((text) => text.split(/\s/)[0])).toEqual(people.slice(20));
 		// What would be rejected as well wasn't sent.
 		expect(sent).toHaveLength(5);
+	});
+
+	test("rows of a spreadsheet are invited with their names, levels and projects, and unknown columns are named once", async () => {
+		const { client, at, path } = await newOrganization();
+		const secret = await client.organizationProjects.create(at, {
+			name: "Payroll",
+			access_control: true,
+		});
+		const [ada, grace] = [newAddress("ada"), newAddress("grace")];
+		const page = await open(`${path}/members/invite`);
+		const rows = [
+			["Email", "Name", "Team", "Level", "Projects"],
+			[ada, "Ada Lovelace", "R&D", "Admin", ""],
+			[grace, "Grace Hopper", "Navy", "", "Payroll (admin)"],
+		];
+		await page.getByLabel("Email addresses").fill(rows.map((row) => row.join("\t")).join("\n"));
+		await page.getByText("This column isn't used: Team.").waitFor();
+		await checkLooks(page, "people-invite-spreadsheet");
+		await button(page, "Invite 2 people").click();
+		await page.getByRole("heading", { name: "2 of 2 invited" }).waitFor();
+		const { results } = await client.invites.list(at);
+		const invited = new Map(results.map((invite) => [invite.target_email, invite]));
+		expect(invited.get(ada)).toMatchObject({ first_name: "Ada", level: 8 });
+		expect(invited.get(grace)).toMatchObject({
+			first_name: "Grace",
+			level: 1,
+			private_project_access: [{ id: secret.id, level: 8 }],
+		});
+	});
+
+	test("an owner resets a member's second factor, after proving their own", async () => {
+		const { organization, path } = await newOrganization();
+		const [mine, theirs] = [newAddress("owner"), newAddress("lost")];
+		const [key, other] = [
+			await newMember(organization.id, 15, mine, { isMailed: true }),
+			await newMember(organization.id, 1, theirs, { isMailed: true }),
+		];
+		const [owner, member] = [clientOf(key), clientOf(other)];
+		const setUp = async ({ twoFactor }: typeof owner) => {
+			const { secret } = await twoFactor.begin({ user: "@me" });
+			await twoFactor.confirm({ user: "@me" }, { code: await codeOf(secret, -1) });
+			return secret;
+		};
+		await setUp(member);
+		const page = await open(`${path}/members?search=${theirs}`, { key });
+		const menu = button(page, /^Actions for /);
+		const reset = button(page, /^Reset second factor of /);
+		await menu.click();
+		await reset.click();
+		await page.getByText("You have no second factor yourself").waitFor();
+		await page.keyboard.press("Escape");
+		const secret = await setUp(owner);
+		await menu.click();
+		await reset.click();
+		await page.getByText("Prove your own second factor.").waitFor();
+		await checkLooks(page, "people-reset-factor");
+		await page.getByRole("textbox", { name: "Code" }).fill(await codeOf(secret));
+		await page.getByRole("dialog").getByRole("button", { name: "Reset second factor" }).click();
+		await note(page, "is reset.");
+		expect((await member.twoFactor.get({ user: "@me" })).is_enabled).toBe(false);
 	});
 
 	test("an open invite is sent again once, gets a new link, and is revoked", async () => {

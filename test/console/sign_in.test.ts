@@ -164,6 +164,9 @@ inBrowser("an invite of a user with a second factor", (open) => {
 		const other = await page.context().newPage();
 		await other.goto(await linkTo(email));
 		await button(other, "Sign in").click();
+		await other.getByText("I have lost my second factor").click();
+		await other.getByText("ask an owner of your organization").waitFor();
+		await checkLooks(other, "sign-in-lost-factor");
 		await other.getByRole("textbox", { name: "Code" }).fill(await codeOf(secret));
 		await button(other, "Sign in").click();
 		// The first tab goes on.

@@ -154,7 +154,7 @@ describe("mail is sent", () => {
 		const [mail] = await digests({ id }, start + 1000);
 		expect(mail).toMatchObject({ to: owner.email, subject: "1 new member in Acme" });
 		expect(mail?.text).toContain(
-			`\naccepted an invite\nSee the member: ${env.APP_URL}/console/${id}/`,
+			`\nAccepted an invite.\nSee the member: ${env.APP_URL}/console/${id}/`,
 		);
 		const others = [await accepted({ here }), await accepted({ here }), await accepted({ here })];
 		expect(await digests({ id }, start + 60_000)).toEqual([]);

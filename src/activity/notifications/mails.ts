@@ -59,9 +59,9 @@ function windowOf(event: Event) {
 
 /** How somebody joined, as in `Via` of src/people/memberships.ts. */
 const JOINED: Record<string, string> = {
-	invite: "accepted an invite",
-	sso: "joined by signing in through single sign-on",
-	scim: "was added by your identity provider",
+	invite: "Accepted an invite.",
+	sso: "Joined by signing in through your identity provider.",
+	scim: "Was added by your identity provider.",
 };
 
 type Wording = {
@@ -159,7 +159,7 @@ const WORDINGS: Record<Type, Wording> = {
 	},
 	"member.created": {
 		subject: (n, isOne, of) => unlinked`${n} new member${isOne ? "" : "s"} in ${of}`,
-		line: (event) => trusted(JOINED[detail(event, "via")] ?? "joined"),
+		line: (event) => trusted(JOINED[detail(event, "via")] ?? "Joined."),
 		label: "See the member",
 		advice: "If you don't know somebody, remove them on the page of members.",
 	},

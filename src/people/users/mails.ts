@@ -238,7 +238,7 @@ export async function mailAt(
 				greeting(first_name),
 				unlinked`${subject} on ${trusted(dateAndTime(new Date()))}${from}.`,
 				text,
-				unlinked`If this was you, you don't have to do anything. If not, end the access of keys and apps that you don't know, and tell the admins of your organization.`,
+				unlinked`If you expected this, you don't have to do anything. If not, end the access of keys and apps that you don't know, and tell the admins of your organization.`,
 			],
 			link: { label: link.label, url: linkTo(env.APP_URL, link.path) },
 		});

@@ -315,7 +315,9 @@ function Subscriptions({ data, loaded }: { data: Data; loaded: Loaded<Data> }) {
 }
 
 /** The types of a webhook for notices: all that can be mailed, except success. */
-const NOTICES = Object.keys(TYPES).filter((type) => type !== "batch_export_run.completed");
+const NOTICES = Object.keys(TYPES).filter(
+	(type) => !["batch_export_run.completed", "audit_stream.delivered"].includes(type),
+);
 
 /** Leads to a new webhook with these types. */
 const ElsewhereThanMail = ({ to }: { to: (path: string) => string }) => (
