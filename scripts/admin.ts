@@ -96,10 +96,14 @@ const COMMANDS: Record<string, Command> = {
 		options: { limit: text },
 	},
 	"audit verify": {
-		usage: "FOLDER [--head DIGEST] [--after DIGEST]",
-		does: "Check the files of audit streams in a folder. --head: a digest that the files must contain. --after: the digest before their first line.",
+		usage:
+			"FOLDER [--jwks FILE|URL [--witness FILE]… [--receipt FILE]… [--signed-from NUMBER]] [--organization ID] [--head DIGEST] [--after DIGEST]",
+		does: "Check the files of audit streams in a folder. --jwks: the service's public keys, to check signatures with. --witness: a file with events, requests to webhooks or mails that have signed heads. --receipt: a file with the receipt of a revocation. --signed-from: the first file that must be signed; 1 by default. --organization: whose files these must be. --head: a digest that the files must contain. --after: the digest before their first line.",
 		argument: "folder",
-		options: { head: text, after: text },
+		options: {
+			...{ head: text, after: text, organization: text },
+			...{ jwks: text, witness: several, receipt: several, "signed-from": text },
+		},
 		isLocal: true,
 	},
 };
@@ -219,22 +223,30 @@ const line = ([field, value]: [string, unknown]) =>
  * Checks files of audit streams, prints the result and exits: with 1 if there are problems, and 2
  * for a wrong argument.
  */
-async function verifyAudit(folder: string, [head, after]: (string | undefined)[]): Promise<never> {
+async function verifyAudit(folder: string): Promise<never> {
+	const one = (name: string) => given.get(name)?.toString();
+	const list = (name: string) => [given.get(name) ?? []].flat().map(String);
+	const [head, after] = [one("head")?.toLowerCase(), one("after")?.toLowerCase()];
 	for (const digest of [head, after])
 		if (digest !== undefined && !/^[0-9a-f]{64}$/.test(digest))
 			fail(`Not a SHA-256 digest (64 hexadecimal digits): ${digest}`, WRONG_USAGE);
+	const [jwks, number] = [one("jwks"), one("signed-from")];
+	const [witness, receipt] = [list("witness"), list("receipt")];
+	if (!jwks && (number !== undefined || witness.length + receipt.length > 0))
+		fail("--witness, --receipt and --signed-from need --jwks.", WRONG_USAGE);
+	if (number !== undefined && !/^[1-9]\d{0,9}$/.test(number))
+		fail(`Not the number of a file: ${number}`, WRONG_USAGE);
 	const { describe, toJson, verify } = await import("./audit.ts");
-	const result = await verify(folder, { head, after }).catch((error: unknown) =>
-		fail(explain(error), WRONG_USAGE),
-	);
+	const result = await verify(folder, {
+		...{ head, after, jwks, witness, receipt },
+		organization: one("organization"),
+		signedFrom: number === undefined ? undefined : Number(number),
+	}).catch((error: unknown) => fail(explain(error), WRONG_USAGE));
 	console.log(json ? toJson(result) : describe(result));
 	process.exit(result.ok ? 0 : 1);
 }
 
-if (command.isLocal) {
-	const digests = ["head", "after"].map((name) => given.get(name)?.toString().toLowerCase());
-	await verifyAudit(String(positionals[0]), digests);
-}
+if (command.isLocal) await verifyAudit(String(positionals[0]));
 
 try {
 	const { operate } = await import("./operator.ts");

@@ -5,7 +5,9 @@ import { gzipSync } from "node:zlib";
 import { expect, test } from "vitest";
 import { findProgram } from "../support/peers.ts";
 import { admin } from "../support/server.ts";
-import { chained, fileName, folder, save, saveAll, TAMPERINGS } from "./audit_files.ts";
+import { chained, fileName, folder, save, saveAll, TAMPERINGS, useFolder } from "./audit_files.ts";
+
+useFolder();
 
 /** What the documentation's Python says. */
 async function python() {

@@ -1,4 +1,5 @@
 /** Files of an audit stream in a folder of the test, and what somebody could do to them. */
+import { createHash, generateKeyPairSync, sign } from "node:crypto";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { gzipSync } from "node:zlib";
@@ -7,6 +8,65 @@ import { FORMAT, genesis, link } from "../../src/activity/audit_streams/chain.ts
 
 export const STREAM = "01a202f6-9593-74a0-a20a-0a7928f4ab66";
 export const OTHER_STREAM = "01a202f6-9593-74a0-a20a-0a7928f4ab67";
+
+/** A key of the service, and the times at which it signs, in seconds since 1970. */
+export function newSigner({ nbf = 0, exp }: { nbf?: number; exp?: number } = {}) {
+	const { publicKey, privateKey } = generateKeyPairSync("ed25519");
+	const { kty, crv, x } = publicKey.export({ format: "jwk" });
+	const kid = createHash("sha256").update(JSON.stringify({ crv, kty, x })).digest("base64url");
+	const part = (value: object) => Buffer.from(JSON.stringify(value)).toString("base64url");
+	return {
+		jwk: { kty, crv, x, kid, alg: "EdDSA", use: "sig", nbf, ...(exp && { exp }) },
+		/** Signs claims with Node's crypto, as the service does with a library. */
+		sign(claims: object, typ = "audit-head+jwt", header: object = {}) {
+			const signed = [{ alg: "EdDSA", kid, typ, ...header }, claims].map(part).join(".");
+			return `${signed}.${sign(null, Buffer.from(signed), privateKey).toString("base64url")}`;
+		},
+	};
+}
+
+export type Signer = ReturnType<typeof newSigner>;
+
+/** When the entries of a file were made, in milliseconds since 1970. */
+export const START = Date.UTC(2026, 10, 22);
+export const madeAt = (sequence: number) => START + sequence * 3_600_000;
+
+/** The lines of signed files, each with so many entries, their claims and the digest after them. */
+export function signedFiles(
+	counts: number[],
+	{
+		signer,
+		stream = STREAM,
+		organization = "01a202f6-0000-74a0-a20a-0a7928f4ab66",
+		entry = {},
+	}: { signer: Signer; stream?: string; organization?: string; entry?: object },
+) {
+	let digest = genesis(stream);
+	let number = 0;
+	const heads: string[] = [];
+	const add = (line: object) => {
+		const linked = link(line, digest);
+		({ digest } = linked);
+		return linked.line;
+	};
+	const files = counts.map((count, i) => {
+		const sequence = i + 1;
+		const of = { stream, organization, sequence, first: number + 1, last: number + count, count };
+		const facts = { ...of, missing: 0 };
+		const lines = [add({ format: FORMAT, ...facts })];
+		for (let n = 0; n < count; n += 1) {
+			number += 1;
+			const created_at = new Date(madeAt(sequence)).toISOString();
+			const id = `01a202f6-0000-7000-8000-${number.toString(16).padStart(12, "0")}`;
+			lines.push(add({ number, id, type: "project.updated", created_at, ...entry }));
+		}
+		const iat = madeAt(sequence + 1) / 1000;
+		const signature = signer.sign({ iat, ...facts, head: digest });
+		heads.push(signature);
+		return [...lines, add({ signature })];
+	});
+	return { files, digest, heads };
+}
 
 /** The lines of files, each with so many entries, and the digest after them. */
 export function chained(counts: number[], { stream = STREAM, missing = 0, name = "Ü" } = {}) {
@@ -33,11 +93,13 @@ export function chained(counts: number[], { stream = STREAM, missing = 0, name =
 
 export let folder: string;
 
-beforeEach(() => {
-	const path = mkdtempSync(`${tmpdir()}/tenantry-audit-`);
-	folder = path;
-	onTestFinished(() => rmSync(path, { recursive: true }));
-});
+/** Gives each test of a file a folder. A module that test files share is loaded once for all. */
+export const useFolder = () =>
+	beforeEach(() => {
+		const path = mkdtempSync(`${tmpdir()}/tenantry-audit-`);
+		folder = path;
+		onTestFinished(() => rmSync(path, { recursive: true, force: true }));
+	});
 
 export const fileName = (i: number) =>
 	`2026/11/22/${String(i + 1).padStart(10, "0")}-20261122T100500Z.ndjson.gz`;
