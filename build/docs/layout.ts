@@ -135,12 +135,15 @@ ${cards(entries.filter(({ isInner }) => isInner))}</article>`;
 
 type Link = Pick<Entry, "path" | "name"> & { about?: string };
 
+/** Removes links from HTML, which can't be in a link. */
+const withoutLinks = (text: string) => text.replace(/<\/?a\b[^>]*>/g, "");
+
 /** Returns links to the previous and the next page. */
 export const neighbours = (before: Link | undefined, after: Link | undefined) =>
 	html`<nav class="neighbours" aria-label="Previous and next page">
 ${before && html`<a rel="prev" href="${before.path}">${before.name}</a>`}
 ${
 	after &&
-	html`<a rel="next" href="${after.path}">Next: ${after.name}${after.about && html`<span>${raw(after.about)}</span>`}</a>`
+	html`<a rel="next" href="${after.path}">Next: ${after.name}${after.about && html`<span>${raw(withoutLinks(after.about))}</span>`}</a>`
 }
 </nav>`;
