@@ -118,21 +118,30 @@ const about = ([call]: Call[]) =>
 	document.tags.find(({ name }) => name === call?.operation.tags[0])?.description;
 
 /** Returns what the client knows of a call (packages/client/src/operation.ts). */
-const recordOf = ({ verb, path, item, body, operation }: Call): Known => ({
-	verb,
-	path,
-	...(body && { hasBody: true }),
-	...(item && { isList: true }),
-	...queryOf(operation),
-	...(verb === "POST" &&
-		!operation.security.every((way) => "personal_api_key" in way) && {
-			ignoresIdempotencyKey: true,
-		}),
-});
+const recordOf = (call: Call): Known => {
+	const { verb, path, item, body, operation } = call;
+	return {
+		verb,
+		path,
+		...(body && { hasBody: true }),
+		...(item && { isList: true }),
+		...queryOf(call),
+		...(verb === "POST" &&
+			!operation.security.every((way) => "personal_api_key" in way) && {
+				ignoresIdempotencyKey: true,
+			}),
+	};
+};
 
-function queryOf({ parameters }: Call["operation"]) {
-	const query = parameters.filter((parameter) => parameter.in === "query");
-	return query.length > 0 ? { query: query.map(({ name }) => name) } : {};
+/** The parameters of all lists, which the client knows (packages/client/src/client.ts). */
+const PAGING = ["limit", "offset", "cursor"];
+
+/** Returns the query parameters of a call, of a list without those of all lists. */
+function queryOf({ item, operation }: Call) {
+	const names = operation.parameters.flatMap(({ in: place, name }) =>
+		place === "query" && !(item && PAGING.includes(name)) ? [name] : [],
+	);
+	return names.length > 0 ? { query: names } : {};
 }
 
 const table = Object.fromEntries(

@@ -38,9 +38,9 @@ const namesIn = (path: string) => Array.from(path.matchAll(/\{(\w+)\}/g), ([, na
  * Returns the query string. A list becomes repeated parameters. Other fields of an object that is
  * given as the parameters aren't sent.
  */
-function queryOf({ query: names = [] }: Operation, parameters: Parameters) {
+function queryOf({ query: names = [], isList }: Operation, parameters: Parameters) {
 	const query = new URLSearchParams();
-	for (const name of names)
+	for (const name of isList ? [...names, "limit", "offset"] : names)
 		for (const one of [parameters[name]].flat())
 			if (one !== undefined) query.append(name, `${one}`);
 	return query.size > 0 ? `?${query}` : "";
@@ -85,7 +85,7 @@ class Calls {
 		const { path, hasBody, isList, query } = operation;
 		const rest = [...args];
 		const [name, ...others] = namesIn(path);
-		const takesParameters = query || name !== undefined;
+		const takesParameters = isList || query || name !== undefined;
 		const first = takesParameters ? rest.shift() : undefined;
 		const only = name !== undefined && others.length === 0 ? { [name]: first } : {};
 		const parameters = isObject(first) ? first : only;

@@ -7,7 +7,7 @@ export type Operation = {
 	hasBody?: true;
 	/** Whether the response is a page of a list. */
 	isList?: true;
-	/** The names of its query parameters, if it has some. */
+	/** The names of its query parameters, except those of all lists. */
 	query?: string[];
 	/** Whether the service ignores `Idempotency-Key`, so that the call isn't repeated. */
 	ignoresIdempotencyKey?: true;
