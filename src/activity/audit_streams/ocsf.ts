@@ -1,5 +1,5 @@
 /**
- * Events in the Open Cybersecurity Schema Framework (https://schema.ocsf.io/1.5.0, docs/audit.md#ocsf).
+ * Events in the Open Cybersecurity Schema Framework (https://schema.ocsf.io/1.5.0, docs/audit.md#formats).
  */
 import type { ACTIVITIES } from "../../db/event_types.ts";
 import type { FeedEvent } from "../events/event.ts";

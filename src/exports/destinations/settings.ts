@@ -36,8 +36,8 @@ function serverIn(
 	return registry.find(type)?.server?.(texts) ?? null;
 }
 
-/** Returns the functions for the settings of these types. */
-export function settingsOf(registry: Registry) {
+/** Returns the functions that read settings of these types. */
+function readersOf(registry: Registry) {
 	const parse = (type: string, config: unknown) => parseConfig(registry, type, config);
 
 	const secretsOf = (type: string) => registry.find(type)?.secrets ?? [];
@@ -65,6 +65,20 @@ export function settingsOf(registry: Registry) {
 	const normalized = (type: string, config: Config): Config =>
 		Object.fromEntries(Object.entries(parse(type, config)).filter(([, value]) => value !== null));
 
+	return { parse, secretsOf, serverOf, shown, opened, normalized };
+}
+
+/** Returns a config with the changes of a PATCH, where null removes a key. */
+const patched = (before: Config, changes: Config = {}): Config =>
+	Object.fromEntries(
+		Object.entries({ ...before, ...changes }).filter(([, value]) => value !== null),
+	);
+
+/** Returns the functions for the settings of these types. */
+export function settingsOf(registry: Registry) {
+	const readers = readersOf(registry);
+	const { secretsOf, serverOf, opened, normalized } = readers;
+
 	/** Returns a new destination with encrypted secrets. Throws 400 if the config is invalid. */
 	async function sealed(cipher: Cipher, type: string, given: Config): Promise<Destination> {
 		const config = normalized(type, given);
@@ -90,12 +104,7 @@ export function settingsOf(registry: Registry) {
 		if (patch.type !== undefined && patch.type !== type)
 			throw invalid("destination__type", "The type of a destination can't be changed.");
 		const { config: before } = await opened(cipher, stored);
-		const config = normalized(
-			type,
-			Object.fromEntries(
-				Object.entries({ ...before, ...patch.config }).filter(([, value]) => value !== null),
-			),
-		);
+		const config = normalized(type, patched(before, patch.config));
 		// Otherwise, anyone who may change an export could have another person's secret sent to their own
 		// server.
 		const keepsSecret = secretsOf(type).some(
@@ -117,5 +126,5 @@ export function settingsOf(registry: Registry) {
 		};
 	}
 
-	return { parse, secretsOf, serverOf, shown, opened, normalized, sealed, merged };
+	return { ...readers, sealed, merged };
 }

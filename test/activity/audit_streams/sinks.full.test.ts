@@ -4,6 +4,10 @@ import { beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { activityLog } from "../../../src/db/schema/activity_log.ts";
 import { organizationId } from "../../../src/db/schema/organizations.ts";
 import { entries as logOf } from "../../support/activity.ts";
+import * as azure from "../../support/azure.ts";
+import { ACCOUNT } from "../../support/azurite.ts";
+import { KEYS } from "../../support/bucket.ts";
+import { listS3 } from "../../support/exporting.ts";
 import { stopPerformanceClock, withoutPatience } from "../../support/time.ts";
 import { db } from "../../support/world.ts";
 import { problemsOf } from "./ocsf.ts";
@@ -12,6 +16,19 @@ import { rangesOf, SERVERS, serverOf } from "./sinks.ts";
 import { deliver, fill, HOUR, iso, killed, LATE, parsed, quietly, streaming } from "./support.ts";
 
 beforeEach(stopPerformanceClock);
+
+const GCS_CONFIG = {
+	bucket_name: "exports",
+	endpoint_url: env.GCS_URL,
+	hmac_access_id: KEYS.aws_access_key_id,
+	hmac_secret: KEYS.aws_secret_access_key,
+};
+
+const AZURE_CONFIG = {
+	...ACCOUNT,
+	container_name: azure.CONTAINER,
+	endpoint_url: env.AZURE_URL,
+};
 
 describeServers(["SplunkHEC", "Datadog", "Sentinel"]);
 
@@ -235,4 +252,24 @@ describe("Splunk", () => {
 		expect(second).toBe(first);
 		await change({ enabled: false });
 	});
+});
+
+test.each([
+	["GCS", GCS_CONFIG, (prefix: string) => listS3(prefix)],
+	["AzureBlob", AZURE_CONFIG, (prefix: string) => azure.list(prefix)],
+])("files are written to %s once, also by a tick that was killed", async (type, config, list) => {
+	quietly();
+	await azure.createContainer();
+	const prefix = crypto.randomUUID();
+	const { stream, change, show } = await streaming({ type, config: { ...config, prefix } }, 20);
+	await deliver(
+		killed((query) => /set .*"last_file" = /.test(query)),
+		LATE,
+	).catch(() => {});
+	const [key] = await list(`${prefix}/`);
+	expect(key).toMatch(`${prefix}/${stream}/`);
+	await change({ lease_expires_at: null });
+	await deliver(env, LATE);
+	expect(await show()).toMatchObject({ sequence: 1, last_file: key, latest_error: null });
+	expect(await list(`${prefix}/`)).toEqual([key]);
 });
