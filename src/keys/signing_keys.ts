@@ -1,6 +1,6 @@
 /**
  * The keys that the service signs with (docs/audit.md#signing-keys,
- * docs/internals/decisions/0018-signed-heads.md).
+ * docs/internals/decisions/0019-signed-heads.md).
  */
 import { and, desc, eq, gt, isNotNull, isNull, lt, lte, or, sql } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
