@@ -20,6 +20,8 @@ const ALLOWED: Record<string, string> = {
 	"src/sign_in/provider/state.ts": PUBLIC,
 	"src/people/users/mails.ts": LATER,
 	"src/keys/keys.ts": "Finds the key of the request.",
+	"src/keys/signing_keys.ts":
+		"Makes a key after the guard, if there is none. The rest is public or scheduled.",
 	"src/keys/usage.ts": LATER,
 	"src/db/cached_statements.ts": "Prepares statements for a batch.",
 	"src/db/bookmark.ts": "Opens the database for the guard.",
