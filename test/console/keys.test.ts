@@ -65,9 +65,16 @@ inBrowser("keys", (open) => {
 		await checkLooks(page, "keys-key");
 		await button(page, "Roll").click();
 		await checkLooks(page, "keys-roll");
-		await confirm(page, "Roll key");
+		await page.getByRole("dialog").getByRole("button", { name: "Roll key" }).click();
 		const second = await shownValue(page);
 		expect(await Promise.all([first, second].map(statusWith))).toEqual([401, 200]);
+		await button(page, "Roll").click();
+		await page.getByRole("radio", { name: "In an hour" }).check();
+		await page.getByRole("dialog").getByRole("button", { name: "Roll key" }).click();
+		await page.getByText("Old value works until").waitFor();
+		await expect.poll(() => shownValue(page)).not.toBe(second);
+		const third = await shownValue(page);
+		expect(await Promise.all([second, third].map(statusWith))).toEqual([200, 200]);
 		await button(page, "Revoke").click();
 		await checkLooks(page, "keys-revoke");
 	});
