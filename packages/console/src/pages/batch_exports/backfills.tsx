@@ -212,7 +212,7 @@ function NewBackfill({
 /**
  * The backfills of an export, newest first. With a filter by time, they are sorted by their ranges.
  */
-export function Backfills({ of, at, reload }: Opened) {
+export default function Backfills({ of, at, reload }: Opened) {
 	const [{ from, status: named, after, before }, change] = useQuery();
 	const status = STATUSES.map(([value]) => value).find((value) => value === named) || undefined;
 	const isFiltered = Boolean(status || after || before);

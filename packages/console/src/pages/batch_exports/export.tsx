@@ -6,15 +6,11 @@ import { useOrganization } from "../../organization.tsx";
 import { usePolling } from "../../polling.ts";
 import { api } from "../../session.ts";
 import { SecondaryButton } from "../../ui/button.tsx";
-import { say } from "../../ui/feedback.tsx";
-import { Field, FormDialog, text } from "../../ui/form.tsx";
 import { LoadedPage, PageView, Tabs } from "../../ui/page.tsx";
 import { nameOf, Time } from "../../ui/values.tsx";
 import { ObjectActivity } from "../events/object_activity.tsx";
-import { Backfills } from "./backfills.tsx";
 import { placeOf, wordsOfType } from "./destinations.ts";
 import { BUSY_MS, IDLE_MS } from "./intervals.ts";
-import { ExportLog } from "./log.tsx";
 import { Runs } from "./runs.tsx";
 import {
 	ExportState,
@@ -25,10 +21,13 @@ import {
 	wordsOfInterval,
 	wordsOfModel,
 } from "./states.tsx";
-import { Unpause } from "./unpause.tsx";
 
+const Backfills = lazy(() => import("./backfills.tsx"));
+const ExportLog = lazy(() => import("./log.tsx"));
 const Settings = lazy(() => import("./settings.tsx"));
 const Metrics = lazy(() => import("./metrics.tsx"));
+const Pause = lazy(() => import("./pause.tsx"));
+const Unpause = lazy(() => import("./unpause.tsx"));
 
 const Activity = ({ of }: Opened) => <ObjectActivity scope="BatchExport" id={of.id} />;
 
@@ -40,33 +39,6 @@ const TABS = [
 	["activity", "Activity", Activity],
 	["settings", "Settings", Settings],
 ] as const;
-
-const Pause = ({ of, at, reload, onClose }: Opened & { onClose: () => void }) => (
-	<FormDialog
-		title={`Pause “${of.name}”?`}
-		action="Pause export"
-		asks={false}
-		onClose={onClose}
-		onSubmit={async (fields) => {
-			await api.batchExports.pause(at, { pause_note: text(fields, "pause_note") || null });
-			onClose();
-			await reload();
-			say("The export is paused.");
-		}}
-	>
-		<p>No more scheduled runs start. Current runs and backfills continue.</p>
-		<p>
-			Windows that end during the pause are skipped. When you resume the export, you can choose to
-			export them.
-		</p>
-		<Field
-			name="pause_note"
-			label="Why"
-			maxLength={500}
-			hint="Optional. Others see it while the export is paused."
-		/>
-	</FormDialog>
-);
 
 /**
  * Who paused the export. The log has only what people did: if the service paused it, its last runs

@@ -209,7 +209,7 @@ export function Log({
 	);
 }
 
-export function ExportLog({ of, path }: Opened) {
+export default function ExportLog({ of, path }: Opened) {
 	const { at } = useOrganization();
 	return (
 		<Log

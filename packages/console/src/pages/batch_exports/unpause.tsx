@@ -6,7 +6,7 @@ import { Time } from "../../ui/values.tsx";
 import { type Opened, skippedBy, windows } from "./states.tsx";
 
 /** The dialog that resumes an export, with a choice for the skipped windows. */
-export function Unpause({
+export default function Unpause({
 	of,
 	at,
 	path,
