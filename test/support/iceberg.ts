@@ -75,7 +75,7 @@ async function startCatalog(s3: string) {
 			const classpath = `${folder}:${libraries}/*`;
 			await execute("javac", ["-d", folder, "-cp", classpath, `${SOURCES}/Catalog.java`]);
 			return [
-				...["java", "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", classpath],
+				...["java", "-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", classpath],
 				...["org.apache.iceberg.rest.Catalog", String(port), s3, ...keys],
 			];
 		},
