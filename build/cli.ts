@@ -18,6 +18,7 @@ const groupName = (resource: string) =>
 const TOPICS: Record<string, string[]> = {
 	"People and access": [
 		...["members", "invites", "project-members", "service-accounts", "service-account-keys"],
+		...["roles", "role-members", "access-controls", "access"],
 		...["trusted-issuers", "organization-apps", "oauth-clients", "member-identities"],
 	],
 	"Exports and events": ["exports", "project-exports", "events"],

@@ -3,6 +3,7 @@ import { TrieRouter } from "hono/router/trie-router";
 import { getPathNoStrict, mergePath } from "hono/utils/url";
 import {
 	asCaller,
+	type Controlled,
 	inOrganization,
 	inProject,
 	onOrganizations,
@@ -13,14 +14,17 @@ import type { ScopeObject } from "./access/scopes.ts";
 import type { App } from "./env.ts";
 import { createApp, type Family, loadRoutes, mount, type PublicRoutes, type Row } from "./mount.ts";
 
+/** The object of a family's scopes, and what access controls are about in it. */
+type Declared = { scope: ScopeObject } & Controlled;
+
 /** Returns a function for the rows of families under a path, which act in a tenant. */
 const under =
 	<const Base extends string>(base: Base, tenant: MiddlewareHandler<App>) =>
 	<const Path extends string, Load extends Family["load"]>(
 		path: Path,
-		object: ScopeObject,
+		{ scope, ...access }: Declared,
 		load: Load,
-	) => ({ path: `${base}${path}` as const, object, tenant, load });
+	) => ({ path: `${base}${path}` as const, object: scope, access, tenant, load });
 
 const user = under("/api", asCaller);
 const organizations = under("/api/organizations", onOrganizations);
@@ -37,6 +41,7 @@ const projects = under("/api/projects", onProjects);
 const project = under("/api/projects/:project_id", inProject);
 
 const acceptance = async () => (await import("./people/invites/routes.ts")).acceptance;
+const accessControls = () => import("./people/access_controls/routes.ts");
 const activity = () => import("./activity/activity_log/routes.ts");
 const apiKeys = () => import("./people/personal_api_keys/routes.ts");
 const auditStreams = () => import("./activity/audit_streams/routes.ts");
@@ -55,49 +60,70 @@ const serviceAccounts = () => import("./people/service_accounts/routes.ts");
 const twoFactorOfMember = async () => (await import("./sign_in/totp/routes.ts")).ofMember;
 const trustedIssuers = () => import("./oauth/issuers/routes.ts");
 
-/** The families: path, object of the scopes, and routes. A path comes before those below it. */
+const OWN = "It is the caller's own account, not the organization's.";
+const ACCOUNT = { scope: "user", because: OWN } as const;
+const KEYS = { scope: "personal_api_key", because: OWN } as const;
+const APPS = { scope: "organization", resource: "organization_member" } as const;
+const CONFIG = { scope: "plugin", resource: "plugin", isConfig: true } as const;
+const DOMAIN = { scope: "organization", resource: "domain" } as const;
+const EXPORT = { scope: "batch_export", resource: "batch_export" } as const;
+const LOG = { scope: "activity_log", resource: "activity_log" } as const;
+const NOTIFICATIONS = { scope: "organization", resource: "activity_log" } as const;
+const OF_DOMAIN = { ...DOMAIN, parameter: "domain_id" } as const;
+const ORGANIZATION = {
+	scope: "organization",
+	because: "Every member sees the organization; the level decides who may change it.",
+} as const;
+const PEOPLE = { scope: "organization_member", resource: "organization_member" } as const;
+const PLUGIN = { scope: "plugin", resource: "plugin" } as const;
+const PROJECT = { scope: "project", resource: "project" } as const;
+const STREAMS = { scope: "audit_stream", resource: "activity_log" } as const;
+const WEBHOOK = { scope: "webhook", resource: "webhook" } as const;
+
+/** The families: path, scopes and access, and routes. A path comes before those below it. */
 export const families = [
-	organizations("", "organization", () => import("./organizations/organizations/routes.ts")),
-	organization("/batch_exports", "batch_export", async () =>
-		(await batchExports()).ofOrganization(),
-	),
-	organization("/domains", "organization", () => import("./organizations/domains/routes.ts")),
-	organization("/domains/:domain_id/sign_in_test", "organization", signInTest),
-	organization("/domains/:domain_id/scim", "organization", scim),
-	organization("/invites", "organization_member", () => import("./people/invites/routes.ts")),
-	organization("/members", "organization_member", () => import("./people/members/routes.ts")),
-	organization("/members/:user__uuid/identities", "organization_member", identitiesOfMember),
-	organization("/members/:user__uuid/two_factor", "organization_member", twoFactorOfMember),
-	organization("/oauth_clients", "organization", oauthClients),
-	organization("/oauth_grants", "organization_member", consentsInOrganization),
-	organization("/service_accounts", "organization_member", serviceAccounts),
-	account("/keys", "organization_member", async () => (await serviceAccounts()).keys),
-	account("/trusted_issuers", "organization_member", trustedIssuers),
-	organizationProjects("", "project", async () => (await projectRoutes()).ofOrganization()),
-	organization("/activity_log", "activity_log", async () => (await activity()).ofOrganization()),
-	organization("/events", "activity_log", () => import("./activity/events/routes.ts")),
-	organization("/audit_streams", "audit_stream", auditStreams),
-	organization("/notifications", "organization", notifications),
-	organization("/webhooks", "webhook", () => import("./activity/webhooks/routes.ts")),
-	organization("/plugins", "plugin", async () => (await plugins()).allPlugins()),
-	organization("/pipeline_destinations", "plugin", async () => (await plugins()).destinations()),
-	organization("/pipeline_frontend_apps", "plugin", async () => (await plugins()).frontendApps()),
-	organization("/pipeline_import_apps", "plugin", async () => (await plugins()).importApps()),
-	projects("", "project", async () => (await projectRoutes()).ofCaller()),
-	project("/batch_exports", "batch_export", async () => (await batchExports()).ofProject()),
-	project("/plugin_configs", "plugin", () => import("./plugins/plugin_configs/routes.ts")),
-	project("/events", "project", () => import("./exports/ingestion/routes.ts")),
-	project("/members", "project", () => import("./people/project_members/routes.ts")),
-	project("/activity_log", "activity_log", async () => (await activity()).ofProject()),
-	user("/users", "user", () => import("./people/users/routes.ts")),
-	user("/users/:uuid/sessions", "user", () => import("./people/sessions/routes.ts")),
-	user("/users/:uuid/oauth_grants", "user", () => import("./oauth/consents/routes.ts")),
-	user("/users/:uuid/identities", "user", () => import("./people/identities/routes.ts")),
-	user("/users/:uuid/two_factor", "user", () => import("./sign_in/totp/routes.ts")),
-	user("/users/:uuid/passkeys", "user", () => import("./sign_in/passkey/routes.ts")),
-	user("/personal_api_keys", "personal_api_key", apiKeys),
-	user("/app_requests", "personal_api_key", () => import("./oauth/requests/routes.ts")),
-	user("/device_requests", "personal_api_key", deviceRequests),
+	organizations("", ORGANIZATION, () => import("./organizations/organizations/routes.ts")),
+	organization("/batch_exports", EXPORT, async () => (await batchExports()).ofOrganization()),
+	organization("/domains", DOMAIN, () => import("./organizations/domains/routes.ts")),
+	organization("/domains/:domain_id/sign_in_test", OF_DOMAIN, signInTest),
+	organization("/domains/:domain_id/scim", OF_DOMAIN, scim),
+	organization("/access", PEOPLE, async () => (await accessControls()).access),
+	organization("/access_controls", PEOPLE, accessControls),
+	organization("/invites", PEOPLE, () => import("./people/invites/routes.ts")),
+	organization("/members", PEOPLE, () => import("./people/members/routes.ts")),
+	organization("/members/:user__uuid/identities", PEOPLE, identitiesOfMember),
+	organization("/members/:user__uuid/two_factor", PEOPLE, twoFactorOfMember),
+	organization("/oauth_clients", APPS, oauthClients),
+	organization("/oauth_grants", PEOPLE, consentsInOrganization),
+	organization("/roles", PEOPLE, () => import("./people/roles/routes.ts")),
+	organization("/service_accounts", PEOPLE, serviceAccounts),
+	account("/keys", PEOPLE, async () => (await serviceAccounts()).keys),
+	account("/trusted_issuers", PEOPLE, trustedIssuers),
+	organizationProjects("", PROJECT, async () => (await projectRoutes()).ofOrganization()),
+	organization("/activity_log", LOG, async () => (await activity()).ofOrganization()),
+	organization("/events", LOG, () => import("./activity/events/routes.ts")),
+	organization("/audit_streams", STREAMS, auditStreams),
+	organization("/notifications", NOTIFICATIONS, notifications),
+	organization("/webhooks", WEBHOOK, () => import("./activity/webhooks/routes.ts")),
+	organization("/plugins", PLUGIN, async () => (await plugins()).allPlugins()),
+	organization("/pipeline_destinations", PLUGIN, async () => (await plugins()).destinations()),
+	organization("/pipeline_frontend_apps", PLUGIN, async () => (await plugins()).frontendApps()),
+	organization("/pipeline_import_apps", PLUGIN, async () => (await plugins()).importApps()),
+	projects("", PROJECT, async () => (await projectRoutes()).ofCaller()),
+	project("/batch_exports", EXPORT, async () => (await batchExports()).ofProject()),
+	project("/plugin_configs", CONFIG, () => import("./plugins/plugin_configs/routes.ts")),
+	project("/events", PROJECT, () => import("./exports/ingestion/routes.ts")),
+	project("/members", PROJECT, () => import("./people/project_members/routes.ts")),
+	project("/activity_log", LOG, async () => (await activity()).ofProject()),
+	user("/users", ACCOUNT, () => import("./people/users/routes.ts")),
+	user("/users/:uuid/sessions", ACCOUNT, () => import("./people/sessions/routes.ts")),
+	user("/users/:uuid/oauth_grants", ACCOUNT, () => import("./oauth/consents/routes.ts")),
+	user("/users/:uuid/identities", ACCOUNT, () => import("./people/identities/routes.ts")),
+	user("/users/:uuid/two_factor", ACCOUNT, () => import("./sign_in/totp/routes.ts")),
+	user("/users/:uuid/passkeys", ACCOUNT, () => import("./sign_in/passkey/routes.ts")),
+	user("/personal_api_keys", KEYS, apiKeys),
+	user("/app_requests", KEYS, () => import("./oauth/requests/routes.ts")),
+	user("/device_requests", KEYS, deviceRequests),
 ] as const satisfies Family[];
 
 /** Routes that need no key. */

@@ -3,7 +3,7 @@ import { requestId } from "hono/request-id";
 import { TrieRouter } from "hono/router/trie-router";
 import type { Schema } from "hono/types";
 import { safeRetries } from "./access/idempotency.ts";
-import { endPreview } from "./access/middleware.ts";
+import { type Controlled, controlled, endPreview } from "./access/middleware.ts";
 import { conditional } from "./access/precondition.ts";
 import { type ScopeObject, scope } from "./access/scopes.ts";
 import { fromDatabaseError } from "./db/errors.ts";
@@ -26,10 +26,14 @@ import { asScimErrors } from "./people/scim/errors.ts";
 
 export type Routes = Hono<App, Schema, string>;
 
-/** A family: its path, scope object, tenant, and routes, which its first request loads. */
+/**
+ * A family: its path, scope object, what access controls are about in it, its tenant, and its
+ * routes, which its first request loads.
+ */
 export type Family = {
 	path: string;
 	object: ScopeObject;
+	access: Controlled;
 	tenant: MiddlewareHandler<App>;
 	load: () => Promise<Routes | { default: Routes }>;
 };
@@ -88,6 +92,7 @@ export function mount(app: Routes, row: Row, { routes }: Routes) {
 			base.use(
 				path,
 				scope(row.object, operationOf(handlers).runs),
+				controlled(row.access),
 				authenticate,
 				chooseVersion(),
 				allowed,

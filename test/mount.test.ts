@@ -48,6 +48,7 @@ function nameOf(handler: Handler) {
 	if ("versions" in handler) return handler.versions === VERSIONS ? "chooseVersion" : "own";
 	if ("allowed" in handler) return `allowOnly ${[handler.allowed].flat().sort()}`;
 	if ("object" in handler) return `scope of ${handler.object}`;
+	if ("family" in handler) return "controlled";
 	return "conditionOf" in handler ? "conditional" : "own";
 }
 
@@ -77,7 +78,7 @@ function guardsOf({ path, scope }: Route) {
 	if (scope === null) return [allowed, ...(path.startsWith("/api/") ? ["chooseVersion"] : [])];
 	const [tenant] = TENANTS.find(([beginning]) => path.startsWith(beginning)) ?? [];
 	return [
-		...[`scope of ${scope.split(":")[0]}`, "authenticate", "chooseVersion", allowed],
+		...[`scope of ${scope.split(":")[0]}`, "controlled", "authenticate", "chooseVersion", allowed],
 		...["safeRetries", "conditional", `tenant of ${tenant}`],
 	];
 }

@@ -4,7 +4,9 @@ import type { Operation, Schema } from "./schema.ts";
 
 /** Resources whose name isn't the plural of what a `create…` operation creates. */
 const OTHER_RESOURCES: Record<string, string> = {
+	Access: "access",
 	ProjectMember: "projectMembers",
+	RoleMember: "roleMembers",
 	ProjectActivity: "projectActivityLog",
 	Member: "members",
 	Notifications: "notifications",

@@ -2,7 +2,7 @@ import { and, type Column, eq, type SQL, sql } from "drizzle-orm";
 import type { Context } from "hono";
 import { CachedStatement, cacheByForm } from "../db/cached_statements.ts";
 import type { Database } from "../db/client.ts";
-import { ADMIN, insufficientLevel } from "../db/schema/levels.ts";
+import { ACCESS_LEVELS } from "../db/schema/levels.ts";
 import { organizations, projects } from "../db/schema/organizations.ts";
 import { members, projectMembers, users } from "../db/schema/people.ts";
 import { personalApiKeys } from "../db/schema/personal_api_keys.ts";
@@ -10,13 +10,23 @@ import type { App } from "../env.ts";
 import { badCredentials, forbidden, notFound } from "../http/errors.ts";
 import { addressOf, checkAddress } from "../keys/addresses.ts";
 import { hasValue, recordColumns, toKey } from "../keys/keys.ts";
+import { accessOf, checkAccess, isPrivate } from "./check_access.ts";
+import { lookUp } from "./controlled_objects.ts";
 import { checkKey } from "./key_check.ts";
 import { keyParams, targetParams } from "./query_scope.ts";
 import { idsOf, type Target } from "./target.ts";
 import { allowsApp } from "./visible.ts";
 
-/** The key's digest, the condition on the tenant's organization, and SQL for the project's id. */
-type GuardInput = { hash: string | SQL<string>; isOrganization: SQL; project: SQL<number> };
+/**
+ * The key's digest, the condition on the tenant's organization, and SQL for the project's id and for
+ * the object in the path.
+ */
+type GuardInput = {
+	hash: string | SQL<string>;
+	isOrganization: SQL;
+	project: SQL<number>;
+	object?: SQL<string | null>;
+};
 
 /** Returns a column of a left join under another name; null if there is no row. */
 const nullableColumn = <C extends Column, const N extends string>(column: C, name: N) =>
@@ -26,7 +36,10 @@ const nullableColumn = <C extends Column, const N extends string>(column: C, nam
  * Returns the guard: a statement that runs in the same batch as a request's queries. It always
  * returns one row, which contains everything that the checks need.
  */
-export const guard = (db: Database, { hash, isOrganization, project }: GuardInput) =>
+export const guard = (
+	db: Database,
+	{ hash, isOrganization, project, object = sql`null` }: GuardInput,
+) =>
 	db
 		.select({
 			key_id: nullableColumn(personalApiKeys.id, "key_id"),
@@ -48,6 +61,9 @@ export const guard = (db: Database, { hash, isOrganization, project }: GuardInpu
 			access_control: projects.access_control,
 			level: members.level,
 			project_level: nullableColumn(projectMembers.level, "project_level"),
+			own_access: nullableColumn(members.access, "own_access"),
+			everyone_access: nullableColumn(organizations.access, "everyone_access"),
+			object: object.as("object"),
 		})
 		.from(sql`(select 1)`)
 		.leftJoin(personalApiKeys, hasValue(hash))
@@ -73,7 +89,10 @@ export const cachedGuard = cacheByForm((db, target: Target) => {
 	const isOrganization = isNamed
 		? eq(organizations.uuid, targetParams.organization)
 		: eq(organizations.id, organization);
-	return new CachedStatement(guard(db, { hash: keyParams.hash, isOrganization, project }));
+	const object = target.object && { object: lookUp(target.object.kind, targetParams.object) };
+	return new CachedStatement(
+		guard(db, { hash: keyParams.hash, isOrganization, project, ...object }),
+	);
 });
 
 /**
@@ -99,18 +118,31 @@ export async function authorize(c: Context<App>, row: GuardRow, target: Target) 
 	if (denied) throw denied;
 	if (isMember && !row.is_app_allowed) throw forbidden("The organization doesn't allow this app.");
 	const level = Math.max(member_level ?? 0, row.project_level ?? 0);
-	const isHidden = !isMember || (row.access_control && level < ADMIN && !row.project_level);
+	const access = accessOf(row, level);
+	const isHidden = !isMember || access.project === ACCESS_LEVELS.none;
 	const { kind, organization, project, endsThere: isEnd } = target;
 	if (organization !== undefined) {
 		if (!organization_id) throw notFound(isEnd ? undefined : "Organization not found.");
 		if (!isMember) throw isEnd ? notFound() : forbidden();
 	}
 	if (project !== undefined) {
-		const isUnder = kind === "project" && !isEnd;
-		if (!project_id || (isHidden && !isUnder)) throw notFound("Project not found.");
+		// Whoever may not view a project because of an access control isn't told that it exists.
+		const isTold = kind === "project" && !isEnd && (!isMember || isPrivate(row, access));
+		if (!project_id || (isHidden && !isTold)) throw notFound("Project not found.");
 		if (isHidden) throw forbidden("You don't have access to the project.");
 	}
-	if (level < (c.get("level") ?? 0)) throw insufficientLevel();
+	const { resource } = c.get("controlled");
+	const route = {
+		resource: isMember ? resource : undefined,
+		need: c.get("need"),
+		level: c.get("level") ?? 0,
+	};
+	const refused = checkAccess(route, row, {
+		...access,
+		level,
+		isNamed: target.object !== undefined,
+	});
+	if (refused) throw refused;
 	const plugins_access_level = row.plugins_access_level ?? 0;
 	if (plugins_access_level < (c.get("plugins") ?? 0))
 		throw forbidden("Your organization's plugin access level is insufficient.");
@@ -122,6 +154,7 @@ export async function authorize(c: Context<App>, row: GuardRow, target: Target) 
 		level,
 		member_level,
 		plugins_access_level,
+		access,
 	};
 }
 

@@ -1,9 +1,16 @@
+import type { Context } from "hono";
 import { createMiddleware } from "hono/factory";
-import { PLUGINS_CONFIG, PLUGINS_INSTALL } from "../db/schema/levels.ts";
+import {
+	type AccessLevel,
+	PLUGINS_CONFIG,
+	PLUGINS_INSTALL,
+	type Resource,
+} from "../db/schema/levels.ts";
 import type { App } from "../env.ts";
 import { isRead } from "../http/methods.ts";
 import { isPreview } from "../http/preview.ts";
 import { noteAccess } from "./access_events.ts";
+import { isLookedUp } from "./controlled_objects.ts";
 import { readTarget, type Target } from "./target.ts";
 import { Tenant } from "./tenant.ts";
 
@@ -12,9 +19,23 @@ declare module "hono" {
 		tenant: Tenant;
 		/** The level that the route requires of the caller. */
 		level: number | undefined;
+		/** What access controls are about at the route. */
+		controlled: Controlled;
+		/** The access to it that the route requires of the caller. */
+		need: AccessLevel;
 		/** The `plugins_access_level` that the route requires of the caller's organization. */
 		plugins: number | undefined;
 	}
+}
+
+/** Returns the object in the path that access controls can be about, besides projects. */
+function objectIn(c: Context<App>): Target["object"] {
+	const family = c.get("controlled");
+	if (!family.resource || !isLookedUp(family.resource)) return undefined;
+	const { resource, parameter = "id", isConfig } = family;
+	const id = c.req.param(parameter);
+	if (id === undefined) return undefined;
+	return { kind: isConfig ? "plugin_config" : resource, id: id.toLowerCase() };
 }
 
 /**
@@ -32,7 +53,8 @@ const actingIn = (
 			organization: organization && c.req.param(organization),
 			project: project && c.req.param(project),
 		};
-		c.set("tenant", new Tenant(c, readTarget({ kind, endsThere: isEnd, ...named })));
+		const object = objectIn(c);
+		c.set("tenant", new Tenant(c, { ...readTarget({ kind, endsThere: isEnd, ...named }), object }));
 		await next();
 		noteAccess(c);
 	});
@@ -64,6 +86,46 @@ export const atLeast = (level: number) =>
 		c.set("level", level);
 		await next();
 	});
+
+/** What the access controls of a family are about (docs/access.md#resources). */
+export type Controlled =
+	| {
+			resource: Resource;
+			/** The parameter with the object's id; `id` by default. */
+			parameter?: string;
+			/** The id is that of one of a plugin's configs. */
+			isConfig?: true;
+			because?: undefined;
+	  }
+	/** Access controls aren't about the family, for this reason. */
+	| { resource?: undefined; because: string };
+
+/** The access that a method requires, unless the route says otherwise. */
+export function needOf(method: string): AccessLevel {
+	if (isRead(method)) return "viewer";
+	return method === "DELETE" ? "manager" : "editor";
+}
+
+/** Tells the guard which access a family's routes require. `test/access/matrix.ts` reads it. */
+export const controlled = (family: Controlled) =>
+	Object.assign(
+		createMiddleware<App>(async (c, next) => {
+			c.set("controlled", family);
+			c.set("need", needOf(c.req.method));
+			await next();
+		}),
+		{ family },
+	);
+
+/** Requires this access instead of that of the method. */
+export const needs = (need: AccessLevel) =>
+	Object.assign(
+		createMiddleware<App>(async (c, next) => {
+			c.set("need", need);
+			await next();
+		}),
+		{ need },
+	);
 
 /** Requires the `plugins_access_level` to read or write (docs/plugins.md#access). */
 export const pluginAccess = createMiddleware<App>(async (c, next) => {

@@ -21,6 +21,7 @@ export type QueryValues = {
 	user_id: number;
 	organization: string | number | null;
 	project: string | number | null;
+	object: string | null;
 };
 
 const param = <T>(name: keyof QueryValues) => placeholder<T>(name);
@@ -36,4 +37,5 @@ export const keyParams = {
 export const targetParams = {
 	organization: param<string | number>("organization"),
 	project: param<number>("project"),
+	object: param<string>("object"),
 };

@@ -1,6 +1,7 @@
 import { and, eq, gte, type SQLWrapper, sql } from "drizzle-orm";
 import { CachedStatement, cacheByForm, placeholder } from "../db/cached_statements.ts";
 import { assertThat, type Connected } from "../db/client.ts";
+import { ADMIN } from "../db/schema/levels.ts";
 import { organizations, projects } from "../db/schema/organizations.ts";
 import { members, projectMembers, users } from "../db/schema/people.ts";
 import { personalApiKeys } from "../db/schema/personal_api_keys.ts";
@@ -38,6 +39,8 @@ type AccessForm = {
 	projectMember: boolean;
 	/** Whether the key is an app's. */
 	app: boolean;
+	/** Whether access controls apply to the caller, as to those who aren't admins. */
+	controlled: boolean;
 };
 
 const assertion = cacheByForm((db, form: AccessForm) => {
@@ -48,6 +51,11 @@ const assertion = cacheByForm((db, form: AccessForm) => {
 		eq(members.organization_id, organization_id),
 		eq(members.user_id, user_id),
 		gte(members.level, placeholder("member_level")),
+		form.controlled ? sql`${members.access} is ${placeholder("access")}` : undefined,
+	);
+	const isControlled = and(
+		eq(organizations.id, organization_id),
+		sql`${organizations.access} is ${placeholder("everyone")}`,
 	);
 	const isProject = and(eq(projects.id, project_id), visibleTo(user_id));
 	const isProjectMember = and(
@@ -68,6 +76,9 @@ const assertion = cacheByForm((db, form: AccessForm) => {
 			allowed_ips: placeholder("allowed_ips"),
 		}),
 		form.member ? sql`exists (select 1 from ${members} where ${isMember})` : undefined,
+		form.controlled
+			? sql`exists (select 1 from ${organizations} where ${isControlled})`
+			: undefined,
 		form.member && form.app
 			? sql`exists (select 1 from ${organizations}, ${personalApiKeys} where ${isAppAllowed})`
 			: undefined,
@@ -83,17 +94,15 @@ const assertion = cacheByForm((db, form: AccessForm) => {
  * Returns a statement that makes its batch fail if the caller has lost the access that `authorize`
  * found.
  */
-export function assertStillAllowed(
-	env: Env,
-	db: Connected,
-	hash: string,
-	{ key, client_id, organization_id, member_level, project_id, project_level }: Caller,
-) {
+export function assertStillAllowed(env: Env, db: Connected, hash: string, caller: Caller) {
+	const { key, client_id, organization_id, level, member_level, project_id, project_level } =
+		caller;
 	const form = {
 		project: project_id !== null,
 		member: member_level !== null,
 		projectMember: project_level !== null,
 		app: client_id !== null,
+		controlled: member_level !== null && level < ADMIN,
 	};
 	const { user_id, scopes, organizations, projects, allowed_ips } = key;
 	return assertion(env, form).bind(db, {
@@ -107,5 +116,7 @@ export function assertStillAllowed(
 		member_level,
 		project_id,
 		project_level,
+		access: caller.own_access,
+		everyone: caller.everyone_access,
 	});
 }

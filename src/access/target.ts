@@ -1,6 +1,7 @@
 import { type SQL, sql } from "drizzle-orm";
 import { rowId } from "../db/client.ts";
 import { organizationId, projects } from "../db/schema/organizations.ts";
+import type { ObjectKind } from "./controlled_objects.ts";
 import type { QueryScope } from "./query_scope.ts";
 import { currentOrganization, currentProject } from "./visible.ts";
 
@@ -13,6 +14,8 @@ export type Target = {
 	project?: number | "@current" | undefined;
 	/** Whether the path ends at the organization or project. */
 	endsThere?: boolean;
+	/** The object in the path that access controls can be about, besides a project. */
+	object?: { kind: ObjectKind; id: string } | undefined;
 };
 
 /** Reads what a path names, from the values of its parameters. */
@@ -30,8 +33,9 @@ export const readTarget = ({
 });
 
 /** Returns the target with sample ids: everything that SQL about it depends on. */
-export const formOf = ({ kind, organization, project }: Target): Target => ({
+export const formOf = ({ kind, organization, project, object }: Target): Target => ({
 	kind,
+	object: object && { kind: object.kind, id: "" },
 	organization:
 		typeof organization === "number"
 			? 0

@@ -7,6 +7,7 @@ import { changes } from "../db/changes.ts";
 import { type Connected, type Database, runBatch, type Statement } from "../db/client.ts";
 import type { ScopeWith } from "../db/event_types.ts";
 import type { Details, Entry, SignedEntry } from "../db/record.ts";
+import { ACCESS_LEVELS, type AccessLevel, type Resource } from "../db/schema/levels.ts";
 import type { App } from "../env.ts";
 import { badCredentials, orNotFound } from "../http/errors.ts";
 import { countRequest } from "../http/rate_limit.ts";
@@ -14,7 +15,9 @@ import { addressOf, checkAddress, countFailure } from "../keys/addresses.ts";
 import { cache, evict } from "../keys/keys.ts";
 import { noteUse } from "../keys/usage.ts";
 import { now } from "../lib/time.ts";
+import { levelOf, within } from "./access_levels.ts";
 import type { TenantStatement } from "./cached_statements.ts";
+import { accessNeeded } from "./check_access.ts";
 import { authorize, type Caller, cachedGuard } from "./guard.ts";
 import type { Idempotency } from "./idempotency.ts";
 import { checkKey } from "./key_check.ts";
@@ -85,6 +88,16 @@ export class Tenant {
 		return this.#caller;
 	}
 
+	/**
+	 * Checks the access to an object that a body names, after `read`.
+	 * @throws 403
+	 */
+	requireAccess(need: AccessLevel, resource: Resource, id: string | number) {
+		const { controls, project } = this.caller.access;
+		const level = within(project, levelOf(controls, { resource, id: String(id) }));
+		if (level < ACCESS_LEVELS[need]) throw accessNeeded(resource, need, level);
+	}
+
 	/** SQL for the organization's id, or null. After `read`, it is the one that the guard found. */
 	get organization(): SQL<number> {
 		return idsOf(this.#place, this.key.user_id).organization;
@@ -103,14 +116,15 @@ export class Tenant {
 			kind: this.kind,
 			organization: organization_id ?? undefined,
 			project: project_id ?? undefined,
+			object: this.#path.object,
 		};
 	}
 
 	/** The values for the placeholders of cached statements. */
 	get #values(): QueryValues {
 		const { hash, id, user_id } = this.key;
-		const { organization = null, project = null } = this.#place;
-		return { hash, key_id: id, user_id, organization, project };
+		const { organization = null, project = null, object } = this.#place;
+		return { hash, key_id: id, user_id, organization, project, object: object?.id ?? null };
 	}
 
 	/**

@@ -7,6 +7,7 @@ import { organizations, projects } from "../db/schema/organizations.ts";
 import { members, projectMembers, users } from "../db/schema/people.ts";
 import { personalApiKeys } from "../db/schema/personal_api_keys.ts";
 import type { Key } from "../keys/keys.ts";
+import { ADMIN_LEVEL, everyoneIn, mayView } from "./access_levels.ts";
 import type { QueryScope } from "./query_scope.ts";
 
 /**
@@ -26,16 +27,28 @@ type Restricted = QueryScope & { key: Pick<Key, "organizations" | "projects"> };
 export const isAdmin = ({ key, organization }: QueryScope) => sql`exists (
   select 1 from ${members} where ${members.organization_id} = ${organization} and ${members.user_id} = ${key.user_id} and ${members.level} >= ${ADMIN})`;
 
-/** SQL condition on `projects` and `members`: the project isn't private, or the user has access. */
-export const isOpenTo = (user_id: number | Column | SQL<number>) => sql`(
-  not ${projects.access_control} or ${members.level} >= ${ADMIN} or exists (
-    select 1 from ${projectMembers}
-    where ${projectMembers.project_id} = ${projects.id} and ${projectMembers.user_id} = ${user_id}))`;
+/** Without parameters, because D1 allows 100 of them in a statement. */
+const isProjectMember = sql`exists (select 1 from ${projectMembers}
+  where ${projectMembers.project_id} = ${projects.id} and ${projectMembers.user_id} = ${members.user_id})`;
+const PRIVACY = { isPrivate: projects.access_control, isProjectMember };
+
+/**
+ * SQL condition on `projects` and `members`: the member may view the project.
+ * @param everyone SQL for `organizations.access`
+ */
+export const isOpen = (everyone: SQLWrapper) =>
+	mayView(
+		{ own: members.access, everyone, resource: "project", id: projects.id, privacy: PRIVACY },
+		sql`case when ${members.level} >= ${ADMIN_LEVEL} then 4 when not ${projects.access_control} and ${everyone} is null then 3 end,`,
+	);
 
 /** SQL condition on `projects`: the user can see the project. */
-export const visibleTo = (user_id: number | Column | SQL<number>) => sql`exists (
-  select 1 from ${members}
-  where ${members.organization_id} = ${projects.organization_id} and ${members.user_id} = ${user_id} and ${isOpenTo(user_id)})`;
+export const visibleTo = (
+	user_id: number | Column | SQL<number>,
+	everyone?: SQLWrapper,
+) => sql`exists (
+  select 1 from ${members} ${everyone ? sql`` : sql`join ${organizations} on ${organizations.id} = ${members.organization_id}`}
+  where ${members.organization_id} = ${projects.organization_id} and ${members.user_id} = ${user_id} and ${isOpen(everyone ?? organizations.access)})`;
 
 const { client_id, scoped_organizations, scoped_projects } = personalApiKeys;
 
@@ -50,9 +63,18 @@ const reachableProject = ({ key }: QueryScope) => sql`exists (
     and (${client_id} is null or exists (
       select 1 from ${organizations} where ${organizations.id} = ${projects.organization_id} and ${allowsApp(client_id)})))`;
 
-/** SQL condition: the caller can see the project, and the key's restrictions include it. */
-export const visibleProject = (tenant: QueryScope) =>
-	sql`${visibleTo(tenant.key.user_id)} and ${reachableProject(tenant)}`;
+/** SQL for FROM and WHERE: the projects of the tenant's organization that the caller can see. */
+export const ofVisibleProjects = ({ organization, key }: QueryScope) => sql`
+  from ${members} cross join ${organizations} on ${organizations.id} = ${members.organization_id}
+  cross join ${projects} on ${projects.organization_id} = ${members.organization_id}
+  where ${members.organization_id} = ${organization} and ${members.user_id} = ${key.user_id} and ${isOpen(organizations.access)}`;
+
+/**
+ * SQL condition: the caller can see the project, and the key's restrictions include it.
+ * @param everyone SQL for `organizations.access`, if the statement has it
+ */
+export const visibleProject = (tenant: QueryScope, everyone?: SQLWrapper) =>
+	sql`${visibleTo(tenant.key.user_id, everyone)} and ${reachableProject(tenant)}`;
 
 /** Selects the given projects that belong to the organization and that the caller can see. */
 export const selectVisibleProjects = (tenant: QueryScope, ids: number[] = []) =>
@@ -63,7 +85,7 @@ export const selectVisibleProjects = (tenant: QueryScope, ids: number[] = []) =>
 			and(
 				eq(projects.organization_id, tenant.organization),
 				inList(projects.id, ids),
-				visibleProject(tenant),
+				visibleProject(tenant, everyoneIn(tenant.organization)),
 			),
 		);
 
@@ -112,10 +134,15 @@ export function visibleProjects(
 		reachableProject(tenant),
 		search ? contains(projects.name, search) : undefined,
 	);
+	const isVisible = isOpen(
+		everyoneIn(
+			tenant.kind === "organization" ? tenant.organization : sql`${members.organization_id}`,
+		),
+	);
 	// The + prevents SQLite from using the index of an organization's projects.
 	const listed = {
 		join: sql`${members.organization_id} = +${projects.organization_id}`,
-		where: and(isMine, isOpenTo(user_id), listedProject(tenant)),
+		where: and(isMine, isVisible, listedProject(tenant)),
 	};
 	const counted = sql`(select count(*) from ${projects} join ${members} on ${listed.join} where ${listed.where})`;
 	const total = search
@@ -125,7 +152,7 @@ export function visibleProjects(
 		? { ...listed, total }
 		: {
 				join: sql`${members.organization_id} = ${projects.organization_id}`,
-				where: and(isMine, isOpenTo(user_id)),
+				where: and(isMine, isVisible),
 				total,
 			};
 }
@@ -141,7 +168,7 @@ const PROJECTS = {
 /**
  * SQL for the number of objects in the projects that the caller can see: for an admin, all projects
  * of the organization; for others, those that aren't private and the private ones that they are a
- * member of.
+ * member of, or those that access controls let them view.
  * @param within the condition on `members` for the memberships that count. The key's restrictions
  * to projects are ignored.
  */
@@ -159,7 +186,10 @@ function visibleCount(
       select o.id from ${personalApiKeys}, ${scopedIds} where ${personalApiKeys.id} = ${tenant.key.id}))
       and ${allowsApp(keyWhere(tenant, sql`${client_id}`))}))`;
 	const counted = and(sql`${members.user_id} = ${tenant.key.user_id}`, within, isReachable);
-	return sql`(select coalesce(sum(iif(${members.level} >= ${ADMIN}, ${all}, ${open} + ${inPrivate})), 0)
+	const controlled = sql`(select coalesce(sum(${each}), 0) from ${projects}
+    where ${projects.organization_id} = ${members.organization_id} and ${isOpen(organizations.access)})`;
+	const byPrivacy = sql`iif(${organizations.access} is null, ${open} + ${inPrivate}, ${controlled})`;
+	return sql`(select coalesce(sum(iif(${members.level} >= ${ADMIN}, ${all}, ${byPrivacy})), 0)
     from ${members} join ${organizations} on ${organizations.id} = ${members.organization_id} where ${counted})`;
 }
 

@@ -1,7 +1,9 @@
-import { and, eq, type SQL, sql } from "drizzle-orm";
+import { and, eq, type SQL, type SQLWrapper, sql } from "drizzle-orm";
 import { v7 } from "uuid";
-import { type Database, insertEach, type Statement } from "../db/client.ts";
-import { projects } from "../db/schema/organizations.ts";
+import { assertThat, type Database, insertEach, type Statement } from "../db/client.ts";
+import { AUDITOR } from "../db/schema/access.ts";
+import { ACCESS_LEVELS } from "../db/schema/levels.ts";
+import { organizations, projects } from "../db/schema/organizations.ts";
 import { members, projectMembers } from "../db/schema/people.ts";
 import { now } from "../lib/time.ts";
 
@@ -86,3 +88,87 @@ export function joinProjects(
 /** Ends memberships of projects. */
 export const leaveProjects = (db: Database, where: SQL | undefined) =>
 	db.delete(projectMembers).where(where);
+
+/** SQL for the ids of the roles of the member in `members`: those given by people and by SCIM. */
+export const ROLES_OF_MEMBER = sql`
+	select rm.role_id from role_members as rm
+	where rm.organization_id = members.organization_id and rm.user_id = members.user_id
+	union select r.value from domains as d
+	join scim_group_members as gm on gm.domain_id = d.id and gm.user_id = members.user_id
+	join scim_groups as g on g.domain_id = gm.domain_id and g.id = gm.group_id
+	join json_each(g.roles) as r where d.organization_id = members.organization_id`;
+
+/** SQL for the ids of the users who have a role in an organization. */
+export const usersWithRole = (organization: SQLWrapper, role_id: SQLWrapper) => sql`
+	select rm.user_id from role_members as rm
+	where rm.organization_id = ${organization} and rm.role_id = ${role_id}
+	union select gm.user_id from domains as d
+	join scim_groups as g on g.domain_id = d.id
+	join json_each(g.roles) as r on r.value = ${role_id}
+	join scim_group_members as gm on gm.domain_id = g.domain_id and gm.group_id = g.id
+	join members as m on m.organization_id = d.organization_id and m.user_id = gm.user_id
+	where d.organization_id = ${organization}`;
+
+/** SQL for the keys of `Levels` (src/access/access_levels.ts) and the highest level for each. */
+const levelsWhere = (condition: SQL) => sql`
+	select g.resource || iif(g.resource_id = '', '', ':' || g.resource_id) as key, max(g.access_level) as level
+	from access_controls as g where ${condition} group by 1`;
+
+const OWN_LEVELS = sql`(
+	select nullif(json_group_object(key, level order by key), '{}') from (
+		${levelsWhere(sql`g.organization_id = members.organization_id
+			and (g.user_id = members.user_id or g.role_id in (${ROLES_OF_MEMBER}))`)}
+		union all select '*', ${ACCESS_LEVELS.viewer} where ${AUDITOR} in (${ROLES_OF_MEMBER})))`;
+
+const EVERYONES_LEVELS = sql`iif(
+	exists (select 1 from access_controls as g where g.organization_id = organizations.id)
+		or exists (select 1 from role_members as rm where rm.organization_id = organizations.id)
+		or exists (select 1 from domains as d join scim_groups as g on g.domain_id = d.id and g.roles <> '[]'
+			where d.organization_id = organizations.id),
+	(select json_group_object(key, level order by key) from (
+		${levelsWhere(sql`g.organization_id = organizations.id and g.role_id is null and g.user_id is null`)})),
+	null)`;
+
+/** The maximum size of what access controls give a member, in bytes: the guard reads it. */
+const MAX_ACCESS_BYTES = 16_384;
+
+/**
+ * Brings `members.access` and `organizations.access` up to date, after a change of access controls,
+ * of roles or of their members in the same batch. A request whose guard has read something else then
+ * can't write (src/access/recheck.ts).
+ * @param users SQL for the ids of the users whom the change is about
+ * @throws (the batch) 409 `limit_reached` if there would be too much for one member
+ */
+export function applyAccess(
+	db: Database,
+	organization: SQL<number>,
+	users: SQL = sql`select null`,
+): Statement[] {
+	const isUser = and(
+		eq(members.organization_id, organization),
+		sql`${members.user_id} in (${users})`,
+	);
+	const isTooMuch = sql`octet_length(access) > ${MAX_ACCESS_BYTES}`;
+	return [
+		db
+			.update(members)
+			// Not a change of the level, whose time this is.
+			.set({ access: OWN_LEVELS, updated_at: sql`updated_at` })
+			.where(and(isUser, sql`${members.access} is not ${OWN_LEVELS}`)),
+		db
+			.update(organizations)
+			.set({ access: EVERYONES_LEVELS, updated_at: sql`updated_at` })
+			.where(
+				and(
+					eq(organizations.id, organization),
+					sql`${organizations.access} is not ${EVERYONES_LEVELS}`,
+				),
+			),
+		assertThat(
+			db,
+			sql`not exists (select 1 from ${members} where ${isUser} and ${isTooMuch})
+				and not exists (select 1 from ${organizations} where ${organizations.id} = ${organization} and ${isTooMuch})`,
+			"has_room",
+		),
+	];
+}

@@ -7,6 +7,7 @@ import { v7 } from "uuid";
 import { genesis } from "../../src/activity/audit_streams/chain.ts";
 import { newSecret, sealSecret } from "../../src/activity/webhooks/secret.ts";
 import { app } from "../../src/app.ts";
+import { accessControls, roleMembers, roles } from "../../src/db/schema/access.ts";
 import { activityLog } from "../../src/db/schema/activity_log.ts";
 import { auditStreams } from "../../src/db/schema/audit_streams.ts";
 import {
@@ -352,6 +353,7 @@ export async function furnished() {
 	const [batch_export, backfill, run, ended_run] = [v7(), v7(), v7(), v7()];
 	const [audit_stream, client] = [v7(), v7()];
 	const [scim_token, scim_group] = [v7(), v7()];
+	const [role, access_control] = [v7(), v7()];
 	const ofBackfill = { backfill_id: backfill, by: "event" as const, ...LEASED };
 	const [event] = await db
 		.insert(activityLog)
@@ -407,6 +409,20 @@ export async function furnished() {
 			mask_value: "tnt_…test",
 			scopes: ["organization_member:read"],
 			scoped_organizations: [home.id],
+		}),
+		db.insert(roles).values({ id: role, organization_id: home.organization_id, name: "Role" }),
+		db.insert(roleMembers).values({
+			organization_id: home.organization_id,
+			role_id: role,
+			user_id: member.id,
+		}),
+		// It limits nobody.
+		db.insert(accessControls).values({
+			id: access_control,
+			organization_id: home.organization_id,
+			resource: "activity_log",
+			role_id: role,
+			access_level: 4,
 		}),
 		db.insert(domains).values({
 			id: domain,
@@ -565,6 +581,8 @@ export async function furnished() {
 		trusted_issuer,
 		domain,
 		client,
+		role,
+		access_control,
 		scim_token,
 		scim_group,
 		webhook,

@@ -1,11 +1,11 @@
 import { and, desc, eq, type SQL, sql } from "drizzle-orm";
 import type { Tenant } from "../../access/tenant.ts";
-import { isAdmin, isOpenTo } from "../../access/visible.ts";
+import { isAdmin, ofVisibleProjects } from "../../access/visible.ts";
 import { fits, sizeOf } from "../../db/large.ts";
 import { countWhere } from "../../db/list.ts";
 import { activityLog } from "../../db/schema/activity_log.ts";
 import { projects } from "../../db/schema/organizations.ts";
-import { members, users } from "../../db/schema/people.ts";
+import { users } from "../../db/schema/people.ts";
 import { envelope, type Page } from "../../http/page.ts";
 import { actorOf, showOrigins } from "./actor.ts";
 import { between, type Filters, matches } from "./filters.ts";
@@ -18,11 +18,6 @@ const MAX_READ = 5000;
 const { position, organization_id, project_id, item_id } = activityLog;
 
 const ofPeople = sql`not ${activityLog.is_system}`;
-
-/** The organization's projects that the caller can see. */
-const ofVisibleProjects = ({ organization, key }: Tenant) => sql`
-	from ${members} cross join ${projects} on ${projects.organization_id} = ${members.organization_id}
-	where ${members.organization_id} = ${organization} and ${members.user_id} = ${key.user_id} and ${isOpenTo(key.user_id)}`;
 
 /** SQL for the number of entries that match `where`, from a running total. */
 function span(total: string, where: SQL) {

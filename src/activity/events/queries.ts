@@ -1,6 +1,6 @@
 import { and, eq, type SQL, sql } from "drizzle-orm";
 import type { Tenant } from "../../access/tenant.ts";
-import { isAdmin, visibleTo } from "../../access/visible.ts";
+import { isAdmin, ofVisibleProjects } from "../../access/visible.ts";
 import { entryId, hasId, lastOfNext, lastPosition, nextPositions } from "../../db/entries.ts";
 import { kindsOf } from "../../db/event_types.ts";
 import { activityLog } from "../../db/schema/activity_log.ts";
@@ -26,8 +26,7 @@ const { position, organization_id, project_id, scope, activity } = activityLog;
 
 /** SQL condition: the caller can see the event. */
 const isSeen = (tenant: Tenant) => sql`(${isAdmin(tenant)} or ${project_id} is null
-	or ${project_id} in (select ${projects.id} from ${projects}
-		where ${projects.organization_id} = ${tenant.organization} and ${visibleTo(tenant.key.user_id)}))`;
+	or ${project_id} in (select ${projects.id} ${ofVisibleProjects(tenant)}))`;
 
 /** SQL condition: the event is of one of the types. */
 function isOf(types: string[]) {

@@ -1,6 +1,7 @@
 import { and, eq, getTableColumns, gte, sql } from "drizzle-orm";
 import { v7 } from "uuid";
 import type * as z from "zod";
+import { viewable } from "../../access/access_levels.ts";
 import { assertRoom, removeRow } from "../../access/objects.ts";
 import { readPage } from "../../access/pages.ts";
 import type { Tenant } from "../../access/tenant.ts";
@@ -79,7 +80,7 @@ export const list = async (tenant: Tenant, page: Page) =>
 	mapResults(
 		await readPage(tenant, page, {
 			select: () => select(tenant).$dynamic(),
-			where: ofOrganization(tenant),
+			where: and(ofOrganization(tenant), viewable(tenant, "webhook", columns.id)),
 			by: [columns.id],
 			keys: ({ id }) => [id],
 		}),

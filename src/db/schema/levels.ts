@@ -23,3 +23,41 @@ export const pluginsAccessLevel = () =>
 
 /** 403: the membership's level is too low (docs/organizations.md#levels). */
 export const insufficientLevel = () => forbidden("Your organization access level is insufficient.");
+
+/** What access can be given to (docs/access.md). */
+export const RESOURCES = [
+	"project",
+	"batch_export",
+	"plugin",
+	"webhook",
+	"domain",
+	"organization_member",
+	"activity_log",
+] as const;
+export type Resource = (typeof RESOURCES)[number];
+
+/** The resources of which access can also be given to a single object. */
+export const RESOURCES_WITH_OBJECTS = [
+	"project",
+	"batch_export",
+	"plugin",
+	"webhook",
+	"domain",
+] as const satisfies Resource[];
+
+/** The levels of access, from the lowest, as they are stored. */
+export const ACCESS_LEVELS = { none: 0, viewer: 1, editor: 2, manager: 4 } as const;
+export type AccessLevel = keyof typeof ACCESS_LEVELS;
+
+/**
+ * The access of a member whom no access control is about: an editor who may also delete, as everybody
+ * could before there were any (docs/internals/decisions/0020-access.md).
+ */
+export const BY_DEFAULT = 3;
+
+/** The name of a stored level; by default, members are editors. */
+export function nameOfAccess(level: number): AccessLevel {
+	if (level >= ACCESS_LEVELS.manager) return "manager";
+	if (level >= ACCESS_LEVELS.editor) return "editor";
+	return level >= ACCESS_LEVELS.viewer ? "viewer" : "none";
+}

@@ -40,6 +40,11 @@ export const organizations = sqliteTable("organizations", {
 	logs_addresses: boolean().notNull().default(true),
 	active_members: counter(),
 	invites: counter(),
+	/**
+	 * The access of everyone (src/access/access_levels.ts), as JSON; null as long as the organization has no
+	 * access controls and nobody with a role.
+	 */
+	access: text(),
 	created_at: created_at(),
 	updated_at: updated_at(),
 });

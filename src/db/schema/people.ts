@@ -90,6 +90,8 @@ export const members = sqliteTable(
 		 * `members_insert` and `users_activity`.
 		 */
 		is_active: boolean().notNull().default(true),
+		/** The member's own access (src/access/access_levels.ts), as JSON; null without any. */
+		access: text(),
 	},
 	(t) => [
 		primaryKey({ columns: [t.organization_id, t.user_id] }),

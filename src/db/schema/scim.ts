@@ -71,6 +71,8 @@ export const scimGroups = sqliteTable(
 		/** null: the group doesn't change the level. */
 		level: integer(),
 		projects: list<{ id: number; level: number }>(),
+		/** The ids of roles. */
+		roles: list<string>(),
 		created_at: created_at(),
 		updated_at: updated_at(),
 	},

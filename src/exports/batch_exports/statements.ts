@@ -2,6 +2,7 @@
 import { and, eq, sql } from "drizzle-orm";
 import type { SQLiteColumn, SQLiteSelect } from "drizzle-orm/sqlite-core";
 import { v7 } from "uuid";
+import { everyoneIn, viewable } from "../../access/access_levels.ts";
 import { readPage } from "../../access/pages.ts";
 import type { QueryScope } from "../../access/query_scope.ts";
 import type { Tenant } from "../../access/tenant.ts";
@@ -38,7 +39,8 @@ export const visibleExports = (tenant: QueryScope) =>
 		ofOrganization(tenant),
 		tenant.kind === "project"
 			? eq(batchExports.project_id, tenant.project)
-			: visibleProject(tenant),
+			: visibleProject(tenant, everyoneIn(tenant.organization)),
+		viewable(tenant, "batch_export", batchExports.uuid),
 	);
 
 export const byId = (tenant: Tenant, id: string) =>

@@ -1,6 +1,7 @@
 import { and, eq } from "drizzle-orm";
 import { v7 } from "uuid";
 import type * as z from "zod";
+import { viewable } from "../../access/access_levels.ts";
 import { assertRoom, removeRow } from "../../access/objects.ts";
 import { cacheList, readCachedPage, readPage } from "../../access/pages.ts";
 import type { QueryScope } from "../../access/query_scope.ts";
@@ -23,15 +24,20 @@ import { byId, isCurrent, type Row, select, toDomain } from "./rows.ts";
 import { withSaml } from "./settings.ts";
 import { create, type filters, type Verified } from "./shape.ts";
 
-/** All domains of the organization. */
-const all = (tenant: QueryScope) => ({
-	select: () => select(tenant).$dynamic(),
-	where: eq(domains.organization_id, tenant.organization),
-	total: countWhere(domains, eq(domains.organization_id, tenant.organization)),
-	by: [domains.domain],
-	keys: ({ domain }: Row) => [domain],
-	order: "asc" as const,
-});
+const ofOrganization = (tenant: QueryScope) => eq(domains.organization_id, tenant.organization);
+
+/** All domains of the organization that the caller may view. */
+function all(tenant: QueryScope) {
+	const where = and(ofOrganization(tenant), viewable(tenant, "domain", domains.id));
+	return {
+		select: () => select(tenant).$dynamic(),
+		where,
+		total: countWhere(domains, where),
+		by: [domains.domain],
+		keys: ({ domain }: Row) => [domain],
+		order: "asc" as const,
+	};
+}
 
 const byName = cacheList(all);
 
@@ -66,7 +72,7 @@ export const insert = (tenant: Tenant, input: z.infer<typeof create>) =>
 			oidc_client_secret: await seal(tenant.env, id, secretIn(body)),
 		});
 		const row = await tenant.write({
-			checks: [...released.checks, assertRoom(tenant, domains, all(tenant).where)],
+			checks: [...released.checks, assertRoom(tenant, domains, ofOrganization(tenant))],
 			changes: [...released.changes, insertion],
 			entries: [
 				{ activity: "created", scope: "Domain", item_id: id, name: body.domain, values: body },

@@ -2,6 +2,7 @@ import type { Context } from "hono";
 import * as z from "zod";
 import { safeRetries } from "../../access/idempotency.ts";
 import { body, query } from "../../access/input.ts";
+import { needs } from "../../access/middleware.ts";
 import type { App } from "../../env.ts";
 import { orNotFound } from "../../http/errors.ts";
 import { page } from "../../http/page.ts";
@@ -86,6 +87,8 @@ export default router({
 			summary: "Delete an invite",
 			description: "Its link stops working. Requires level 8, or that you are the inviter.",
 		}),
+		// Whoever may invite may take the invite back.
+		needs("editor"),
 		async (c) => {
 			await invites.remove(c.var.tenant, c.req.param("id"));
 			return c.body(null, 204);

@@ -1,4 +1,5 @@
 import { body, query } from "../../access/input.ts";
+import { needs } from "../../access/middleware.ts";
 import { revokes } from "../../access/receipts.ts";
 import { page } from "../../http/page.ts";
 import { ok, paginated, router } from "../../http/router.ts";
@@ -43,6 +44,8 @@ export default router({
 				"Removing others requires level 8, and at least their level. To leave the organization, use `@me`; owners can't. The member immediately loses access, and is also removed from the organization's projects. Removing others also unlinks their accounts at the providers of the organization's domains (see `deleteMemberIdentity`).",
 			errors: { invalid_input: "The member is an owner: lower the level first." },
 		}),
+		// Everyone may leave. The level decides about others.
+		needs("none"),
 		async (c) => {
 			await members.remove(c.var.tenant, c.req.param("user__uuid"));
 			return c.body(null, 204);

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { body } from "../../access/input.ts";
-import { atLeast } from "../../access/middleware.ts";
+import { atLeast, needs } from "../../access/middleware.ts";
 import { ADMIN } from "../../db/schema/levels.ts";
 import { page } from "../../http/page.ts";
 import { created, noContent, paginated, router } from "../../http/router.ts";
@@ -37,6 +37,7 @@ export default router({
 			},
 		}),
 		atLeast(ADMIN),
+		needs("manager"),
 		body(create),
 		async (c) => c.json(await members.insert(c.var.tenant, c.req.valid("json")), 201),
 	)

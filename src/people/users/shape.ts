@@ -1,3 +1,4 @@
+import type { alias } from "drizzle-orm/sqlite-core";
 import * as z from "zod";
 import { aliased } from "../../db/client.ts";
 import { level } from "../../db/schema/levels.ts";
@@ -38,6 +39,21 @@ export const userColumns = {
 	is_email_verified: users.is_email_verified,
 	mascot_config: users.mascot_config,
 };
+
+/** The columns of a `User` of an alias of `users`, for rows that have several. */
+export const userColumnsOf = <A extends string>(
+	table: typeof users | ReturnType<typeof alias<typeof users, A>>,
+	prefix: string,
+) => ({
+	id: aliased(table.id, `${prefix}_id`),
+	uuid: aliased(table.uuid, `${prefix}_uuid`),
+	distinct_id: aliased(table.distinct_id, `${prefix}_distinct_id`),
+	first_name: aliased(table.first_name, `${prefix}_first_name`),
+	last_name: aliased(table.last_name, `${prefix}_last_name`),
+	email: aliased(table.email, `${prefix}_email`),
+	is_email_verified: aliased(table.is_email_verified, `${prefix}_is_email_verified`),
+	mascot_config: aliased(table.mascot_config, `${prefix}_mascot_config`),
+});
 
 export const Membership = z.object({
 	id: z.guid().describe("Identifies the organization."),

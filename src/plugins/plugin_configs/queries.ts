@@ -1,6 +1,7 @@
 import { and, eq, inArray, sql } from "drizzle-orm";
 import { v7 } from "uuid";
 import type * as z from "zod";
+import { viewable } from "../../access/access_levels.ts";
 import { assertRoom, removeRow } from "../../access/objects.ts";
 import { readPage } from "../../access/pages.ts";
 import type { Tenant } from "../../access/tenant.ts";
@@ -69,7 +70,11 @@ export const list = (tenant: Tenant, page: Page) => {
 			.innerJoin(organizations, isPluginOrganization)
 			.$dynamic();
 	const listed = {
-		where: and(ofProject(tenant), eq(pluginConfigs.deleted, false)),
+		where: and(
+			ofProject(tenant),
+			eq(pluginConfigs.deleted, false),
+			viewable(tenant, "plugin", pluginConfigs.plugin_id),
+		),
 		by: [pluginConfigs.order, pluginConfigs.id],
 		keys: ({ order, id }: { order: number; id: number }) => [order, id],
 		order: "asc" as const,
@@ -85,6 +90,22 @@ const read = (tenant: Tenant, id: string) => tenant.find(select(tenant).where(by
 
 /** Finds a config, even if it is marked as deleted. */
 export const find = async (tenant: Tenant, id: string) => toPluginConfig(await read(tenant, id));
+
+type Config = Record<string, unknown>;
+
+/**
+ * Jobs can connect to the hosts in `allowed_hosts`, with the secrets of the config. So who may name
+ * them is told apart from who may change the config.
+ * @throws 403 if `allowed_hosts` changes and the caller isn't a manager of the plugin
+ */
+function requireManagerForHosts(
+	tenant: Tenant,
+	plugin_id: number,
+	{ before, after }: { before: Config; after: Config },
+) {
+	const hosts = ({ allowed_hosts = null }: Config) => JSON.stringify(allowed_hosts);
+	if (hosts(before) !== hosts(after)) tenant.requireAccess("manager", "plugin", plugin_id);
+}
 
 /** The log messages for a change of `enabled` and `config`. */
 const messages = (before: boolean, after: boolean, isConfigured: boolean) => [
@@ -109,11 +130,13 @@ async function tryInsert(
 	);
 	assertAvailable(tenant);
 	if (!plugin) throw doesNotExist("plugin", plugin_id);
+	tenant.requireAccess("editor", "plugin", plugin_id);
 	const fields = fieldsOf(plugin.config_schema);
 	const enabled = body.enabled === true && body.deleted !== true;
 	const uuid = v7();
 	const cipher = configCipher(tenant.env, { uuid });
 	const merged = await merge(cipher, fields, {}, config);
+	requireManagerForHosts(tenant, plugin_id, { before: {}, after: merged });
 	if (enabled) assertComplete(fields, merged);
 	const id = sql<number>`(select max(newest.id) from plugin_configs as newest where newest.project_id = ${project})`;
 	const name = body.name ?? plugin.name;
@@ -163,6 +186,7 @@ async function tryUpdate(tenant: Tenant, id: string, { config, ...body }: z.infe
 		config === undefined
 			? row.config
 			: await merge(configCipher(tenant.env, row), fields, row.config, config);
+	requireManagerForHosts(tenant, row.plugin.id, { before: row.config, after: merged });
 	const deleted = body.deleted ?? row.deleted;
 	const enabled = (body.enabled ?? row.enabled) && !deleted;
 	if (enabled && (!row.enabled || config !== undefined)) assertComplete(fields, merged);
@@ -227,15 +251,21 @@ async function tryRearrange(tenant: Tenant, body: z.infer<typeof Rearrange>) {
 	);
 	const [rows] = await tenant.read(
 		db
-			.select({ id: pluginConfigs.id, before: pluginConfigs.order })
+			.select({
+				id: pluginConfigs.id,
+				plugin_id: pluginConfigs.plugin_id,
+				before: pluginConfigs.order,
+			})
 			.from(pluginConfigs)
-			.where(enabled)
+			.where(and(enabled, viewable(tenant, "plugin", pluginConfigs.plugin_id)))
 			.orderBy(pluginConfigs.id),
 	);
 	assertAvailable(tenant);
-	const moves = rows.flatMap(({ id, before }) => {
+	const moves = rows.flatMap(({ id, plugin_id, before }) => {
 		const after = orders.get(String(id)) ?? before;
-		return after === before ? [] : [{ id, before, after }];
+		if (after === before) return [];
+		tenant.requireAccess("editor", "plugin", plugin_id);
+		return [{ id, before, after }];
 	});
 	if (moves.length === 0) return moves;
 	const moving = sql`json_each(${JSON.stringify(moves)})`;

@@ -1,6 +1,7 @@
 import type { Context } from "hono";
 import * as z from "zod";
 import { body, query } from "../../access/input.ts";
+import { needs } from "../../access/middleware.ts";
 import type { App } from "../../env.ts";
 import { orNotFound } from "../../http/errors.ts";
 import { page } from "../../http/page.ts";
@@ -71,6 +72,8 @@ export default router({
 			summary: "Reorder the plugin configs",
 			description: `Sets the \`order\` of several configs at once, with one entry in the activity log. Configs that aren't enabled don't change. The response has no body. 400 if ${UNAVAILABLE}.`,
 		}),
+		// Each config that moves requires editor access to its plugin.
+		needs("viewer"),
 		body(rearrange),
 		async (c) => {
 			await configs.rearrange(c.var.tenant, c.req.valid("json"));

@@ -1,5 +1,6 @@
 import { and, desc, eq, lt, sql } from "drizzle-orm";
 import type * as z from "zod";
+import { everyoneIn, viewable } from "../../access/access_levels.ts";
 import { readPage } from "../../access/pages.ts";
 import type { Tenant } from "../../access/tenant.ts";
 import { visibleProject } from "../../access/visible.ts";
@@ -59,6 +60,7 @@ export async function activity(
 		// Without a parameter, because the index is partial.
 		sql`not ${is_system}`,
 		matches(filters),
+		viewable(tenant, "plugin", plugins.id),
 		condition,
 	);
 	const [last] = page.after?.keys ?? [];
@@ -123,7 +125,8 @@ export async function exportConfigs(tenant: Tenant, { condition }: Family, page:
 			eq(pluginConfigs.deleted, false),
 			destination.condition,
 			condition,
-			visibleProject(tenant),
+			visibleProject(tenant, everyoneIn(tenant.organization)),
+			viewable(tenant, "plugin", plugins.id),
 		),
 		names: ["config_id"],
 		by: [pluginConfigs.id],
@@ -149,7 +152,11 @@ export async function listRepository(tenant: Tenant, page: Page) {
 	const urls = shown.map(({ url }) => identify(url).address);
 	const [rows] = await tenant.read(
 		select(tenant).where(
-			and(eq(plugins.organization_id, tenant.organization), inList(plugins.url, urls)),
+			and(
+				eq(plugins.organization_id, tenant.organization),
+				inList(plugins.url, urls),
+				viewable(tenant, "plugin", plugins.id),
+			),
 		),
 	);
 	const byUrl = new Map(rows.map((plugin) => [plugin.url, plugin]));

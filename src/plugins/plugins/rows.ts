@@ -1,4 +1,5 @@
 import { and, eq, type SQL, sql } from "drizzle-orm";
+import { viewable } from "../../access/access_levels.ts";
 import type { QueryScope } from "../../access/query_scope.ts";
 import type { Tenant } from "../../access/tenant.ts";
 import { rowId } from "../../db/client.ts";
@@ -28,8 +29,14 @@ export const pluginBytes = sizeOf(
 const organizationConfigs = ({ organization }: QueryScope) =>
 	sql`${projects} join ${pluginConfigs} on ${pluginConfigs.project_id} = ${projects.id} and ${projects.organization_id} = ${organization}`;
 
-/** SQL condition: an own, global or configured plugin (docs/plugins.md#access). */
-export const visiblePlugin = (tenant: QueryScope) => sql`(
+/**
+ * SQL condition: an own, global or configured plugin (docs/plugins.md#access) that the caller may
+ * view.
+ */
+export const visiblePlugin = (tenant: QueryScope) =>
+	sql`(${viewable(tenant, "plugin", plugins.id)} and ${isHere(tenant)})`;
+
+const isHere = (tenant: QueryScope) => sql`(
   ${plugins.organization_id} = ${tenant.organization} or ${plugins.is_global} or exists (
     select 1 from ${organizationConfigs(tenant)} where ${pluginConfigs.plugin_id} = ${plugins.id} and not ${pluginConfigs.deleted}))`;
 
@@ -49,6 +56,7 @@ export const visible = (tenant: Tenant, filter: SQL | undefined) => ({
 			select id from plugins where organization_id = ${tenant.organization}
 			union select id from plugins where is_global
 			union select ${pluginConfigs.plugin_id} from ${organizationConfigs(tenant)} where not ${pluginConfigs.deleted})`,
+		viewable(tenant, "plugin", plugins.id),
 		filter,
 	),
 	by: [plugins.id],

@@ -1,0 +1,155 @@
+import { type Column, type SQL, type SQLWrapper, sql } from "drizzle-orm";
+import { ACCESS_LEVELS, ADMIN, BY_DEFAULT, type Resource } from "../db/schema/levels.ts";
+import type { QueryScope } from "./query_scope.ts";
+
+/*
+ * What a member may do below the levels (docs/access.md#which-access-control-decides): each rule as a
+ * function of what the guard has read, with the condition in SQL for lists beside it.
+ */
+
+/**
+ * Levels of access, as `members.access` has them for one member and `organizations.access` for
+ * everyone: by `batch_export` for a resource, by `batch_export:<id>` for an object, and by `*` for
+ * all that auditors may view.
+ */
+export type Levels = Readonly<Record<string, number>>;
+
+/** The access controls that apply to a member. */
+export type Controls = {
+	/** Those of the member and of the member's roles; of an admin, `ADMIN_LEVELS`. */
+	own: Levels;
+	everyone: Levels;
+};
+
+/** The key for everything. Who has it is not subject to the access controls for everyone. */
+export const EVERYTHING = "*";
+
+export const ADMIN_LEVELS: Levels = { [EVERYTHING]: ACCESS_LEVELS.manager };
+
+const keyOf = (resource: Resource, id: string | null) =>
+	id === null ? resource : `${resource}:${id}`;
+
+/** Webhooks get the events of the whole organization, so that a member has to be given them. */
+const implied = (resource: Resource) => (resource === "webhook" ? ACCESS_LEVELS.none : BY_DEFAULT);
+
+/** What a project's privacy says about a member. */
+type Privacy = { isPrivate: boolean; isProjectMember: boolean };
+
+/**
+ * Returns the level of access to a resource, or to one of its objects.
+ * @param privacy of the project, if it is one
+ */
+export function levelOf(
+	{ own, everyone }: Controls,
+	{ resource, id, privacy }: { resource: Resource; id: string | null; privacy?: Privacy },
+): number {
+	const object = keyOf(resource, id);
+	const all = own[EVERYTHING];
+	if (all !== undefined) return Math.max(all, own[object] ?? own[resource] ?? 0);
+	const open = privacy?.isProjectMember ? BY_DEFAULT : undefined;
+	const closed = privacy?.isPrivate ? ACCESS_LEVELS.none : undefined;
+	return (
+		own[object] ??
+		open ??
+		closed ??
+		everyone[object] ??
+		own[resource] ??
+		everyone[resource] ??
+		implied(resource)
+	);
+}
+
+/** Limits the level of access to something in a project by that to the project. */
+export const within = (project: number, level: number) =>
+	project === BY_DEFAULT ? level : Math.min(project, level);
+
+/**
+ * Whether own access controls give a level that the membership's doesn't: to view what otherwise
+ * only admins can, and webhooks also to change.
+ */
+export function isOpened(
+	{ own }: Controls,
+	{ resource, id, need }: { resource: Resource; id: string | null; need: number },
+): boolean {
+	if (need > ACCESS_LEVELS.viewer && resource !== "webhook") return false;
+	const given = (key: string) => (own[key] ?? 0) >= need;
+	const isListed = id === null && need === ACCESS_LEVELS.viewer;
+	return (
+		given(EVERYTHING) ||
+		given(keyOf(resource, id)) ||
+		(own[keyOf(resource, id)] === undefined && given(resource)) ||
+		(isListed && Object.keys(own).some((key) => key.startsWith(`${resource}:`) && given(key)))
+	);
+}
+
+/** Parses `members.access` or `organizations.access`. */
+export const parseLevels = (text: string | null): Levels => (text === null ? {} : JSON.parse(text));
+
+/** Numbers are literals, because D1 allows 100 parameters in a statement. */
+const literal = (level: number) => sql.raw(String(level));
+export const ADMIN_LEVEL = literal(ADMIN);
+const ALL = sql.raw(`'${EVERYTHING}'`);
+
+/** What a level in SQL depends on. `own` and `everyone` are columns. */
+type Terms = Record<keyof Controls, SQLWrapper> & {
+	resource: Resource;
+	/** The column with the object's id. */
+	id: SQLWrapper;
+	privacy?: Record<keyof Privacy, SQLWrapper>;
+};
+
+/** SQL for the level that the first access control gives, in the order of `levelOf`. */
+function firstLevel({ own, everyone, resource, id, privacy }: Terms, before = sql``) {
+	const name = sql.raw(`'${resource}'`);
+	const object = sql`('${sql.raw(resource)}:' || ${id})`;
+	const byPrivacy = privacy
+		? sql`case when ${privacy.isProjectMember} then ${literal(BY_DEFAULT)} when ${privacy.isPrivate} then 0 end,`
+		: sql``;
+	return sql`coalesce(${before} ${own} ->> ${object}, ${byPrivacy} ${everyone} ->> ${object},
+		${own} ->> ${name}, ${everyone} ->> ${name}, ${literal(implied(resource))})`;
+}
+
+/** `levelOf` in SQL. */
+export function levelIn(terms: Terms) {
+	const { own, resource, id } = terms;
+	const given = sql`coalesce(${own} ->> ('${sql.raw(resource)}:' || ${id}), ${own} ->> '${sql.raw(resource)}', 0)`;
+	return sql<number>`iif(${own} ->> ${ALL} is not null, max(${own} ->> ${ALL}, ${given}), ${firstLevel(terms)})`;
+}
+
+/**
+ * SQL condition: `levelIn` is at least a viewer's. It is flat, because SQLite allows a depth of 100.
+ * @param others other reasons to view it: SQL for levels or null
+ */
+export const mayView = (terms: Terms, others = sql``) =>
+	sql`${firstLevel(terms, sql`${others} ${terms.own} ->> ${ALL},`)} >= 1`;
+
+/** SQL for `organizations.access` of the tenant's organization. */
+export const everyoneIn = (organization: SQL) =>
+	sql`(select o.access from organizations as o where o.id = ${organization})`;
+
+/**
+ * SQL condition for a list: the caller may view the object. Without access controls, it reads the
+ * row of the organization once a statement, whatever the number of objects.
+ * @param id the column with the object's id
+ */
+export function viewable(
+	{ kind, key, organization, project }: QueryScope,
+	resource: Resource,
+	id: Column | SQL,
+) {
+	const isOfProject = kind === "project";
+	const [place, where] = isOfProject
+		? [
+				sql`projects as p join organizations as o on o.id = p.organization_id`,
+				sql`p.id = ${project}`,
+			]
+		: [sql`organizations as o`, sql`o.id = ${organization}`];
+	const level = isOfProject ? sql`max(m.level, coalesce(pm.level, 0))` : sql`m.level`;
+	const caller = sql`select iif(${level} >= ${ADMIN_LEVEL}, ${sql.raw(`'${JSON.stringify(ADMIN_LEVELS)}'`)}, m.access), o.access
+		from ${place} join members as m on m.organization_id = o.id and m.user_id = ${key.user_id}
+		${isOfProject ? sql`left join project_members as pm on pm.project_id = p.id and pm.user_id = m.user_id` : sql``}
+		where ${where}`;
+	const isViewable = mayView({ own: sql`own`, everyone: sql`everyone`, resource, id });
+	return sql`((select o.access is null from ${place} where ${where})
+		or (with caller (own, everyone) as materialized (${caller}) select ${isViewable} from caller))`;
+}
