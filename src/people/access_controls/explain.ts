@@ -30,7 +30,7 @@ import { envelope, mapResults, type Page } from "../../http/page.ts";
 import { lazy } from "../../lib/lazy.ts";
 import { ROLES_OF_MEMBER } from "../memberships.ts";
 import { userColumns } from "../users/shape.ts";
-import { hasObjects } from "./queries.ts";
+import { checkHasObjects, hasObjects } from "./queries.ts";
 import type { MemberAccess, question } from "./shape.ts";
 
 type Explained = z.infer<typeof MemberAccess>;
@@ -186,15 +186,12 @@ function toExplained(row: Row, subject: Subject): Explained {
 }
 
 /** Reads what a question is about. Throws 400 if the resource has no objects, or is missing. */
-function subjectOf({ member, resource, resource_id }: z.infer<typeof question>) {
-	if (resource === undefined) {
-		if (member === undefined || resource_id !== undefined)
-			throw invalid("resource", "This field is required.", "required");
-		return undefined;
+function subjectOf({ resource, resource_id }: z.infer<typeof question>) {
+	if (resource_id !== undefined) {
+		if (resource === undefined) throw invalid("resource", "This field is required.", "required");
+		checkHasObjects(resource);
 	}
-	if (resource_id !== undefined && !hasObjects(resource))
-		throw invalid("resource_id", `${resource} has no objects. Leave resource_id out.`);
-	return { resource, id: resource_id?.toLowerCase() ?? "" };
+	return resource && { resource, id: resource_id?.toLowerCase() ?? "" };
 }
 
 /** @throws 403 unless the caller may know the access of others */
@@ -216,23 +213,23 @@ export async function explain(tenant: Tenant, page: Page, asked: z.infer<typeof 
 			? isObject(subject.resource, organization, subject.id)
 			: sql`true`;
 	const ofOrganization = and(eq(members.organization_id, organization), sql`${users.is_active}`);
-	if (asked.member === undefined) {
-		const wanted = subject ?? { resource: RESOURCES[0], id: "" };
+	const { member = subject ? undefined : "@me" } = asked;
+	if (member === undefined && subject) {
 		const rows = await readPage(tenant, page, {
 			parent: db
 				.select({ id: sql<number>`1`.as("id") })
 				.from(sql`(select 1)`)
 				.where(isHere),
-			select: () => select(tenant, wanted).$dynamic(),
-			where: and(ofOrganization, canView(wanted)),
+			select: () => select(tenant, subject).$dynamic(),
+			where: and(ofOrganization, canView(subject)),
 			by: [members.id],
 			keys: ({ id }) => [id],
 		});
 		checkMayAsk(tenant, undefined);
-		return mapResults(rows, (row) => toExplained(row, wanted));
+		return mapResults(rows, (row) => toExplained(row, subject));
 	}
 	const { key } = tenant;
-	const isAsked = asked.member === "@me" ? eq(users.id, key.user_id) : eq(users.uuid, asked.member);
+	const isAsked = member === "@me" ? eq(users.id, key.user_id) : eq(users.uuid, member ?? "");
 	const [[found], [here]] = await tenant.read(
 		select(tenant, subject).where(and(ofOrganization, isAsked)),
 		db.select({ is_here: sql<number>`${isHere}`.as("is_here") }).from(sql`(select 1)`),

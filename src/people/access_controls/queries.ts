@@ -96,15 +96,10 @@ export const hasObjects = (
 ): resource is (typeof RESOURCES_WITH_OBJECTS)[number] =>
 	RESOURCES_WITH_OBJECTS.some((one) => one === resource);
 
-/** Returns the id of an object as access controls have it; empty for all objects. */
-function objectOf({
-	resource,
-	resource_id,
-}: Pick<z.infer<typeof create>, "resource" | "resource_id">) {
-	if (resource_id === undefined || resource_id === null) return "";
+/** @throws 400 unless access to single objects of the resource can be given */
+export function checkHasObjects(resource: Resource) {
 	if (!hasObjects(resource))
 		throw invalid("resource_id", `${resource} has no objects. Leave resource_id out.`);
-	return resource_id.toLowerCase();
 }
 
 /** What an entry says about an access control. */
@@ -139,12 +134,7 @@ export const put = (tenant: Tenant, body: z.infer<typeof create>) =>
 async function tryPut(tenant: Tenant, body: z.infer<typeof create>) {
 	const { db, organization } = tenant;
 	const { resource, role, member } = body;
-	await tenant.read();
-	if (role && member)
-		throw invalid("member", "Give the access to a role or to a member, not to both.");
-	if (role === AUDITOR)
-		throw invalid("role", "Auditor is a role of every organization. It can't be changed.");
-	const resource_id = objectOf(body);
+	const resource_id = body.resource_id?.toLowerCase() ?? "";
 	const isHere =
 		resource_id !== "" && hasObjects(resource)
 			? isObject(resource, organization, resource_id)
@@ -163,6 +153,11 @@ async function tryPut(tenant: Tenant, body: z.infer<typeof create>) {
 		selectMember(tenant, member ?? ""),
 		select(tenant).where(isSame),
 	);
+	if (role && member)
+		throw invalid("member", "Give the access to a role or to a member, not to both.");
+	if (role === AUDITOR)
+		throw invalid("role", "Auditor is a role of every organization. It can't be changed.");
+	if (resource_id !== "") checkHasObjects(resource);
 	if (!object?.is_here) throw doesNotExist("resource_id", body.resource_id);
 	if (role && !foundRole) throw doesNotExist("role", role);
 	if (member && !foundMember) throw doesNotExist("member", member);

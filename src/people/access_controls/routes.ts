@@ -85,10 +85,9 @@ export const access = router({
 		id: "explainAccess",
 		summary: "Explain who has which access",
 		description:
-			"With `member`, lists the member's access to `resource`, or to all resources. Without it, lists the members who can view `resource`, or one of its objects, newest first. Any member can ask about themselves; others require level 8, or viewer access to organization_member that was given to you or your role.",
+			"With `member`, lists the member's access to `resource`, or to all resources. With `resource` alone, lists the members who can view it, or one of its objects, newest first. Without both, lists your own access. Any member can ask about themselves; others require level 8, or viewer access to organization_member that was given to you or your role.",
 		errors: {
-			required: "`resource` is missing, without `member` or with `resource_id`.",
-			does_not_exist: "The organization has no such object or member.",
+			required: "`resource_id` was sent without `resource`.",
 			invalid_input: "The resource has no objects.",
 		},
 	}),

@@ -87,7 +87,7 @@ export const question = z.object({
 		),
 	resource: choice(resources)
 		.optional()
-		.describe("The resource. Required without `member`; with it, the list has all resources."),
+		.describe("The resource. Without it, the list has all resources, of `member` or yourself."),
 	resource_id: text(64).optional().describe("The id of an object, as text. Needs `resource`."),
 });
 
