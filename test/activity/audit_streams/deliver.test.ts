@@ -508,9 +508,9 @@ describe("a bucket that fails", () => {
 		expect(recipients).toEqual([[owner.email], [], [owner.email], []]);
 		const [mail] = mails.flat();
 		expect(mail?.subject).toBe("1 audit stream fails in Acme");
-		expect(mail?.text).toContain("– Archive: The bucket is at another address");
+		expect(mail?.text).toMatch(/^Archive – .*\nThe bucket is at another address/m);
 		expect(mail?.text).toContain(
-			`\n${env.APP_URL}/api/organizations/${id}/audit_streams/${stream}\n`,
+			`\nSee the stream: ${env.APP_URL}/console/${id}/audit_streams/${stream}\n`,
 		);
 		const events = await db
 			.select()
