@@ -98,7 +98,7 @@ const COMMANDS: Record<string, Command> = {
 	"audit verify": {
 		usage:
 			"FOLDER [--jwks FILE|URL [--witness FILE]… [--receipt FILE]… [--signed-from NUMBER]] [--organization ID] [--head DIGEST] [--after DIGEST]",
-		does: "Check the files of audit streams in a folder. --jwks: the service's public keys, to check signatures with. --witness: a file with events, requests to webhooks or mails that have signed heads. --receipt: a file with the receipt of a revocation. --signed-from: the first file that must be signed; 1 by default. --organization: whose files these must be. --head: a digest that the files must contain. --after: the digest before their first line.",
+		does: "Check the files of audit streams in a folder. --jwks: the service's public keys, to check signatures with. --witness: a file with events or requests to webhooks that have signed heads. --receipt: a file with the receipt of a revocation. --signed-from: the first file that must be signed; 1 by default. --organization: whose files these must be. --head: a digest that the files must contain. --after: the digest before their first line.",
 		argument: "folder",
 		options: {
 			...{ head: text, after: text, organization: text },

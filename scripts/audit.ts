@@ -61,7 +61,7 @@ export type Options = {
 	signedFrom?: number | undefined;
 	/** The organization whose files these must be. */
 	organization?: string | undefined;
-	/** Files with heads that were kept elsewhere: events, requests to webhooks, or mails. */
+	/** Files with heads that were kept elsewhere: events, or requests to webhooks. */
 	witness?: string[] | undefined;
 	/** Files with receipts of revocations. */
 	receipt?: string[] | undefined;
