@@ -30,7 +30,9 @@ export async function makePasskey(options: PasskeyCreation) {
 	const publicKey = PublicKeyCredential.parseCreationOptionsFromJSON(options);
 	const { id, response } = toJson(await navigator.credentials.create({ publicKey }).catch(explain));
 	if (!("attestationObject" in response)) throw noPasskey();
-	return { id, response };
+	// Only what the service takes: browsers return more, which strict requests may not contain.
+	const { clientDataJSON, attestationObject, transports } = response;
+	return { id, response: { clientDataJSON, attestationObject, transports } };
 }
 
 /** Uses a passkey. */
