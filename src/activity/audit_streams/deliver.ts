@@ -152,13 +152,14 @@ async function write(
 	const db = drizzle(env.DB);
 	const { plan, key } = file;
 	let { progress } = plan;
+	const last = stream.delivered_events + plan.count;
 	try {
-		for await (progress of sink.write(file)) if (isOver()) break;
+		for await (progress of sink.write(file, last)) if (isOver()) break;
 	} catch (error) {
 		if (progress !== plan.progress) await storePlan(db, stream, { ...plan, progress });
 		throw error;
 	}
-	const isWhole = progress?.sent === stream.delivered_events + plan.count;
+	const isWhole = progress?.sent === last;
 	return isWhole
 		? recordFile(env, stream, { file: plan, key, at })
 		: storePlan(db, stream, { ...plan, progress });

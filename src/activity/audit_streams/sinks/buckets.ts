@@ -88,10 +88,10 @@ function bucketSink(stream: Written, { bucket, steps }: OpenBucket): Sink {
 	return {
 		keyOf: keyOfFile,
 		has: (file) => isWritten(bucket, stream, keyOfFile(file), file.digest),
-		async *write({ plan, body }) {
+		async *write({ plan, body }, last) {
 			const mark = { export_id: stream.id, upload: plan.digest };
 			await bucket.put(keyOfFile(plan), body, "application/gzip", mark);
-			yield { sent: stream.delivered_events + plan.count };
+			yield { sent: last };
 		},
 		test: () =>
 			runSteps({

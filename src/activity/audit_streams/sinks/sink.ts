@@ -25,9 +25,9 @@ export type Sink = {
 	has(file: AuditFile): Promise<boolean>;
 	/**
 	 * Writes a file, from where `plan.progress` ends. Yields after each request; the last value is
-	 * about the file's last entry. The caller may stop at any of them.
+	 * about the file's last entry, which has the number `last`. The caller may stop at any of them.
 	 */
-	write(file: File): AsyncIterable<Progress>;
+	write(file: File, last: number): AsyncIterable<Progress>;
 	/** Writes a sample, up to the first step that fails. */
 	test(): Promise<Step[]>;
 };
