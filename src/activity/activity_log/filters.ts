@@ -1,6 +1,7 @@
 import { and, eq, gt, lt, type SQL, sql } from "drizzle-orm";
 import type * as z from "zod";
-import { userWith } from "../../access/visible.ts";
+import type { Tenant } from "../../access/tenant.ts";
+import { isAdmin, userWith } from "../../access/visible.ts";
 import { positionFrom, positionUntil } from "../../db/entries.ts";
 import { activityLog } from "../../db/schema/activity_log.ts";
 import { users } from "../../db/schema/people.ts";
@@ -11,16 +12,18 @@ export type Filters = z.infer<typeof filters>;
 
 const { position, user_id, created_at } = activityLog;
 
+/** SQL condition: the request came from the address, and the caller may see that. */
+const isFrom = (tenant: Tenant, address: string) => sql`(
+	substr(${activityLog.origin}, 1, ${address.length + 1}) = ${`${address}\t`}
+	and (${isAdmin(tenant)} or ${user_id} = ${tenant.key.user_id}))`;
+
 /** The condition for filters that no index serves; undefined if there are none. */
-export const matches = ({
-	user,
-	email,
-	activity,
-	scope,
-	after,
-	before,
-}: Filters): SQL | undefined =>
+export const matches = (
+	tenant: Tenant,
+	{ user, email, address, activity, scope, after, before }: Filters,
+): SQL | undefined =>
 	and(
+		address ? isFrom(tenant, address) : undefined,
 		user ? eq(user_id, userWith(users.uuid, user)) : undefined,
 		email ? eq(user_id, userWith(users.email, normalizeAddress(email))) : undefined,
 		activity ? eq(activityLog.activity, activity) : undefined,

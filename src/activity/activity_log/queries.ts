@@ -72,7 +72,7 @@ type Slice = {
  */
 function selection(tenant: Tenant, filters: Filters, { before, skipped, rows }: Slice) {
 	const { indexed, seen } = inIndex(tenant, filters);
-	const filter = matches(filters);
+	const filter = matches(tenant, filters);
 	const wanted = and(seen, filter) ?? sql`true`;
 	const range = and(
 		indexed,
@@ -82,7 +82,8 @@ function selection(tenant: Tenant, filters: Filters, { before, skipped, rows }: 
 	// A coroutine: SQLite reads it in its order, and only as far as the outer select needs.
 	const read = (columns: SQL) => sql`(
 		select ${columns} from ${activityLog} where ${range} order by ${position} desc limit ${MAX_READ}) as activity_log`;
-	const filtered = sql`position, project_id, user_id, activity, scope, created_at`;
+	// SQLite reads the columns before `origin` to find it, such as large changes.
+	const filtered = sql`position, project_id, user_id, activity, scope, created_at${filters.address ? sql`, origin` : sql``}`;
 	const shown = sql`
 		select position, bytes from ${read(sql`${filtered}, ${sizeOf(activityLog.changes)} as bytes`)} where ${wanted}
 		limit ${rows} offset ${skipped}`;

@@ -127,6 +127,11 @@ export const filters = z.object({
 		.describe(
 			"Only entries of the user with this email address, also after the user has left. Ignores case.",
 		),
+	address: text(45)
+		.optional()
+		.describe(
+			"Only entries whose request came from this IP address. If you aren't an admin, only your own.",
+		),
 	activity: text()
 		.optional()
 		.describe("Only this activity, such as `created` or `job_triggered`. Case matters."),

@@ -6,10 +6,12 @@ import type { Tenant } from "../../access/tenant.ts";
 import { userWith } from "../../access/visible.ts";
 import { contains } from "../../db/contains.ts";
 import { counter } from "../../db/list.ts";
+import { ADMIN, insufficientLevel } from "../../db/schema/levels.ts";
 import { organizations } from "../../db/schema/organizations.ts";
 import { members, users } from "../../db/schema/people.ts";
 import { normalizeAddress } from "../../http/fields.ts";
 import type { Page } from "../../http/page.ts";
+import { isInactiveSince } from "./access_review.ts";
 import { type Row, select } from "./queries.ts";
 import type { filters } from "./shape.ts";
 
@@ -34,13 +36,15 @@ type Filters = z.infer<typeof filters>;
 
 /** The members that match the filters; undefined if there are no filters. */
 function matches(tenant: Tenant, filters: Filters) {
-	const { email, search, level, is_2fa_enabled, updated_after } = filters;
-	const hasUsers = search !== undefined || is_2fa_enabled !== undefined;
+	const { email, search, level, is_2fa_enabled, updated_after, inactive_since } = filters;
+	const ofUsers = [search, is_2fa_enabled, inactive_since];
+	const hasUsers = ofUsers.some((filter) => filter !== undefined);
 	const where = and(
 		email ? eq(members.user_id, userWith(users.email, normalizeAddress(email))) : undefined,
 		updated_after ? gt(members.updated_at, updated_after) : undefined,
 		search ? contains(NAME, search) : undefined,
 		level ? eq(members.level, level) : undefined,
+		inactive_since ? isInactiveSince(inactive_since) : undefined,
 		is_2fa_enabled === undefined ? undefined : eq(users.is_2fa_enabled, is_2fa_enabled),
 	);
 	return (
@@ -52,13 +56,18 @@ function matches(tenant: Tenant, filters: Filters) {
 	);
 }
 
-/** Active members, newest first. */
-export function list(tenant: Tenant, page: Page, filters: Filters) {
+/**
+ * Active members, newest first.
+ * @throws 403 if somebody else than an admin asks who was inactive
+ */
+export async function list(tenant: Tenant, page: Page, filters: Filters) {
 	if (Object.values(filters).every((value) => value === undefined))
 		return readCachedPage(tenant, page, newestFirst);
-	return readPage(tenant, page, {
+	const found = await readPage(tenant, page, {
 		...active(tenant),
 		few: matches(tenant, filters),
 		order: filters.order === "joined_at" ? "asc" : "desc",
 	});
+	if (filters.inactive_since && tenant.caller.level < ADMIN) throw insufficientLevel();
+	return found;
 }

@@ -1,11 +1,13 @@
 import { body, query } from "../../access/input.ts";
 import { needs } from "../../access/middleware.ts";
 import { revokes } from "../../access/receipts.ts";
+import { download } from "../../http/download.ts";
 import { page } from "../../http/page.ts";
 import { ok, paginated, router } from "../../http/router.ts";
+import * as review from "./access_review.ts";
 import { list } from "./list.ts";
 import * as members from "./queries.ts";
-import { filters, Member, update } from "./shape.ts";
+import { AccessReview, filters, Member, reviewFilters, update } from "./shape.ts";
 
 /** docs/organizations.md#members */
 export default router({
@@ -22,6 +24,27 @@ export default router({
 		}),
 		query(filters),
 		async (c) => c.json(await list(c.var.tenant, page(c), c.req.valid("query"))),
+	)
+	.get(
+		"/access_review",
+		paginated(AccessReview, {
+			id: "reviewMembers",
+			summary: "Review who has access",
+			description:
+				"Lists the active members and the service accounts, the oldest member first: the level, the second factor, the last sign-in and activity, and the keys and apps that can access the organization. Requires level 8. With `Accept: text/csv` or `application/x-ndjson` the response is a file with all of them. `limit` and `offset` are ignored.",
+			download: true,
+		}),
+		query(reviewFilters),
+		async (c) => {
+			const [{ tenant }, filter, asked] = [c.var, c.req.valid("query"), page(c)];
+			const file = await download(c, () => ({
+				name: "access_review",
+				columns: review.columns,
+				toJson: (row) => row,
+				pages: review.readAll(tenant, asked, filter),
+			}));
+			return file ?? c.json(await review.list(tenant, asked, filter));
+		},
 	)
 	.patch(
 		"/:user__uuid",

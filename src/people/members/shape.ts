@@ -31,6 +31,59 @@ export const Member = z
 	})
 	.meta({ id: "Member" });
 
+/** A member in an access review (docs/audit.md#what-your-auditor-will-ask). */
+export const AccessReview = z
+	.object({
+		id: Member.shape.id,
+		uuid: User.shape.uuid.describe("Identifies the user, or the service account."),
+		first_name: z.string().describe("The user's first name, or the service account's name."),
+		last_name: User.shape.last_name,
+		email: z.email().nullable().describe("The user's email address; null for a service account."),
+		is_service_account: z.boolean().describe("Whether it is a service account."),
+		level: Member.shape.level,
+		joined_at: Member.shape.joined_at,
+		is_2fa_enabled: Member.shape.is_2fa_enabled,
+		has_social_auth: Member.shape.has_social_auth,
+		last_sign_in_at: timestamp()
+			.nullable()
+			.describe("When the user last signed in; null if never, or before this was noted."),
+		last_active_at: timestamp()
+			.nullable()
+			.describe(
+				"When the user last signed in, or last used a key, session or app that still exists and can access the organization; to the hour. Null if never.",
+			),
+		keys: z
+			.array(
+				z.object({
+					id: z.guid().describe("The key's id."),
+					label: z.string().describe("The key's label."),
+					scopes: z.array(z.string()).describe("What the key may do; `*` for everything."),
+					last_used_at: timestamp().nullable().describe("When it was last used; null if never."),
+					expires_at: timestamp().nullable().describe("When it expires; null for never."),
+				}),
+			)
+			.describe("The API keys that can access the organization and haven't expired."),
+		apps: z
+			.array(
+				z.object({
+					id: z.guid().describe("Identifies the access, as in `oauth_grants`."),
+					name: z.string().describe("The app's name."),
+					scopes: z.array(z.string()).describe("What the app may do."),
+					last_used_at: timestamp().nullable().describe("When it was last used; null if never."),
+				}),
+			)
+			.describe("The apps with access to the organization."),
+	})
+	.meta({ id: "AccessReview" });
+
+export const reviewFilters = z.object({
+	inactive_since: queryMoment()
+		.optional()
+		.describe(
+			"Only members who haven't signed in nor used a key since this time, and joined before it; in ISO 8601.",
+		),
+});
+
 export const update = z.object({
 	level: integerChoice(LEVELS)
 		.optional()
@@ -55,6 +108,7 @@ export const filters = z.object({
 	updated_after: queryMoment()
 		.optional()
 		.describe("Only members who joined, or whose level was changed, after this time."),
+	...reviewFilters.shape,
 	order: z
 		.string()
 		.optional()

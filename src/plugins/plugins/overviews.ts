@@ -59,7 +59,7 @@ export async function activity(
 		eq(scope, "Plugin"),
 		// Without a parameter, because the index is partial.
 		sql`not ${is_system}`,
-		matches(filters),
+		matches(tenant, filters),
 		viewable(tenant, "plugin", plugins.id),
 		condition,
 	);

@@ -112,6 +112,22 @@ test("members see where they acted from themselves, and only admins where others
 	}
 });
 
+test("the log is filtered by address, which finds only their own requests for members", async () => {
+	const home = await world();
+	const member = await join(home.id, 1);
+	await rename(home, home.key);
+	await rename(home, home.key, { "cf-connecting-ip": "2001:db8::70" });
+	const at = `/api/organizations/${home.id}/activity_log?address=${FROM["cf-connecting-ip"]}`;
+	const { body } = await home.ask("GET", at);
+	expect(body).toMatchObject({ count: 1, results: [{ origin: ORIGIN }] });
+	expect((await call("GET", at, { key: member.key })).body).toMatchObject({
+		count: 0,
+		results: [],
+	});
+	const project = `/api/projects/${home.project}/activity_log?address=${FROM["cf-connecting-ip"]}`;
+	expect((await home.ask("GET", project)).body).toMatchObject({ results: [] });
+});
+
 test("an organization can leave addresses out, which then aren't stored", async () => {
 	const home = await world();
 	const set = await home.here("PATCH", "", { body: { logs_addresses: false } });

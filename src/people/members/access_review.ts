@@ -1,0 +1,140 @@
+/** Who can do what, and who still does (docs/audit.md#what-your-auditor-will-ask). */
+import { and, eq, type SQL, sql } from "drizzle-orm";
+import type * as z from "zod";
+import { readPage } from "../../access/pages.ts";
+import type { Tenant } from "../../access/tenant.ts";
+import { ADMIN, insufficientLevel } from "../../db/schema/levels.ts";
+import { members, users } from "../../db/schema/people.ts";
+import { personalApiKeys } from "../../db/schema/personal_api_keys.ts";
+import type { Download } from "../../http/download.ts";
+import type { Page } from "../../http/page.ts";
+import { reaches } from "../personal_api_keys/reach.ts";
+import type { AccessReview, reviewFilters } from "./shape.ts";
+
+const { id, label, scopes, session, client_id, last_used_at, expires_at } = personalApiKeys;
+
+type Reviewed = z.infer<typeof AccessReview>;
+
+/** SQL for a value of the user's keys that reach the organization and haven't expired. */
+const ofKeys = (value: SQL, where = sql`true`) => sql`(
+	select ${value} from ${personalApiKeys} where ${personalApiKeys.user_id} = ${users.id}
+		and ${reaches(members.organization_id)} and ${where}
+		and (${expires_at} is null or ${expires_at} > strftime('%Y-%m-%dT%H:%M:%fZ', 'now')))`;
+
+/** SQL for when the user last signed in, or used a key that reaches the organization; or null. */
+const lastActive = sql<
+	string | null
+>`nullif(max(coalesce(${users.last_sign_in_at}, ''), coalesce(${ofKeys(sql`max(${last_used_at})`)}, '')), '')`;
+
+/** SQL condition on `members` and `users`: the member hasn't been active since then. */
+export const isInactiveSince = (since: string) =>
+	sql`coalesce(${lastActive}, ${members.joined_at}) < ${since}`;
+
+const parsed = <T>(value: SQL, name: string) =>
+	sql`coalesce(${value}, '[]')`.mapWith((json): T => JSON.parse(json)).as(name);
+
+const isKey = sql`${session} is null and ${client_id} is null`;
+const isApp = sql`${session} is null and ${client_id} is not null`;
+
+const select = ({ db }: Tenant) =>
+	db
+		.select({
+			id: members.id,
+			uuid: users.uuid,
+			first_name: users.first_name,
+			last_name: users.last_name,
+			email: users.email,
+			is_service_account: users.is_service_account,
+			level: members.level,
+			joined_at: members.joined_at,
+			is_2fa_enabled: users.is_2fa_enabled,
+			has_social_auth: users.has_social_auth,
+			last_sign_in_at: users.last_sign_in_at,
+			last_active_at: lastActive.as("last_active_at"),
+			keys: parsed<Reviewed["keys"]>(
+				ofKeys(
+					sql`json_group_array(json_object('id', ${id}, 'label', ${label}, 'scopes', json(${scopes}),
+						'last_used_at', ${last_used_at}, 'expires_at', ${expires_at}) order by ${id})`,
+					isKey,
+				),
+				"key_list",
+			),
+			apps: parsed<Reviewed["apps"]>(
+				ofKeys(
+					sql`json_group_array(json_object('id', ${id}, 'name', ${label}, 'scopes', json(${scopes}),
+						'last_used_at', ${last_used_at}) order by ${id})`,
+					isApp,
+				),
+				"app_list",
+			),
+		})
+		.from(members)
+		.innerJoin(users, eq(users.id, members.user_id));
+
+type Row = Awaited<ReturnType<typeof select>>[number];
+
+/** The address of a service account doesn't exist. */
+const toReview = ({ email, is_service_account, ...row }: Row): Reviewed => ({
+	...row,
+	is_service_account,
+	email: is_service_account ? null : email,
+});
+
+/** Lists people and service accounts, the oldest member first. Throws 403 for others than admins. */
+export async function list(
+	tenant: Tenant,
+	page: Page,
+	{ inactive_since }: z.infer<typeof reviewFilters>,
+) {
+	const found = await readPage(tenant, page, {
+		select: () => select(tenant).$dynamic(),
+		where: and(
+			eq(members.organization_id, tenant.organization),
+			eq(users.is_active, true),
+			inactive_since ? isInactiveSince(inactive_since) : undefined,
+		),
+		by: [members.joined_at, members.id],
+		keys: ({ joined_at, id }) => [joined_at, id],
+		order: "asc",
+		to: toReview,
+	});
+	if ((tenant.caller.member_level ?? 0) < ADMIN) throw insufficientLevel();
+	return found;
+}
+
+/** How many members a download reads at a time. */
+const DOWNLOAD_LIMIT = 500;
+
+/** Yields all members, in groups. */
+export async function* readAll(
+	tenant: Tenant,
+	page: Page,
+	filters: z.infer<typeof reviewFilters>,
+): AsyncGenerator<Reviewed[]> {
+	let after: Page["after"];
+	while (true) {
+		const part = { ...page, limit: DOWNLOAD_LIMIT, offset: 0, after };
+		const { results, count } = await list(tenant, part, filters);
+		if (results.length > 0) yield results;
+		const last = results.at(-1);
+		if (!last || results.length < DOWNLOAD_LIMIT) return;
+		after = { keys: [last.joined_at, last.id], count };
+	}
+}
+
+/** The columns of a CSV file. */
+export const columns: Download<Reviewed>["columns"] = {
+	uuid: (row) => row.uuid,
+	first_name: (row) => row.first_name,
+	last_name: (row) => row.last_name,
+	email: (row) => row.email,
+	is_service_account: (row) => String(row.is_service_account),
+	level: (row) => row.level,
+	joined_at: (row) => row.joined_at,
+	is_2fa_enabled: (row) => String(row.is_2fa_enabled),
+	has_social_auth: (row) => String(row.has_social_auth),
+	last_sign_in_at: (row) => row.last_sign_in_at,
+	last_active_at: (row) => row.last_active_at,
+	keys: (row) => JSON.stringify(row.keys),
+	apps: (row) => JSON.stringify(row.apps),
+};
