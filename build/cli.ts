@@ -24,9 +24,24 @@ const TOPICS: Record<string, string[]> = {
 	"Exports and events": ["exports", "project-exports", "events"],
 	"Organizations and projects": ["organizations", "projects", "organization-projects"],
 	"What happened, and who is told": [
-		...["activity", "project-activity", "feed", "notifications", "webhooks", "audit-streams"],
+		...[
+			"attention",
+			"activity",
+			"project-activity",
+			"feed",
+			"notifications",
+			"webhooks",
+			"audit-streams",
+		],
 	],
-	Plugins: ["plugins", "plugin-configs", "destinations", "frontend-apps", "import-apps"],
+	Plugins: [
+		"plugins",
+		"plugin-configs",
+		"organization-plugin-configs",
+		"destinations",
+		"frontend-apps",
+		"import-apps",
+	],
 	"Single sign-on": ["domains", "sign-in-tests", "scim-tokens", "scim-groups", "scim-requests"],
 	"Your account": [
 		...["keys", "users", "two-factor", "passkeys", "sessions", "apps", "identities", "sign-in"],

@@ -47,6 +47,7 @@ const apiKeys = () => import("./people/personal_api_keys/routes.ts");
 const auditStreams = () => import("./activity/audit_streams/routes.ts");
 const batchExports = () => import("./exports/batch_exports/routes.ts");
 const deviceRequests = () => import("./oauth/device/routes.ts");
+const configs = () => import("./plugins/plugin_configs/routes.ts");
 const consentsInOrganization = async () =>
 	(await import("./oauth/consents/routes.ts")).inOrganization;
 const identitiesOfMember = async () => (await import("./people/identities/routes.ts")).ofMember;
@@ -64,6 +65,10 @@ const OWN = "It is the caller's own account, not the organization's.";
 const ACCOUNT = { scope: "user", because: OWN } as const;
 const KEYS = { scope: "personal_api_key", because: OWN } as const;
 const APPS = { scope: "organization", resource: "organization_member" } as const;
+const ATTENTION = {
+	scope: "organization",
+	because: "It lists only objects that the caller may view.",
+} as const;
 const CONFIG = { scope: "plugin", resource: "plugin", isConfig: true } as const;
 const DOMAIN = { scope: "organization", resource: "domain" } as const;
 const EXPORT = { scope: "batch_export", resource: "batch_export" } as const;
@@ -102,16 +107,18 @@ export const families = [
 	organizationProjects("", PROJECT, async () => (await projectRoutes()).ofOrganization()),
 	organization("/activity_log", LOG, async () => (await activity()).ofOrganization()),
 	organization("/events", LOG, () => import("./activity/events/routes.ts")),
+	organization("/attention", ATTENTION, () => import("./activity/attention/routes.ts")),
 	organization("/audit_streams", STREAMS, auditStreams),
 	organization("/notifications", NOTIFICATIONS, notifications),
 	organization("/webhooks", WEBHOOK, () => import("./activity/webhooks/routes.ts")),
 	organization("/plugins", PLUGIN, async () => (await plugins()).allPlugins()),
+	organization("/plugin_configs", CONFIG, async () => (await configs()).ofOrganization),
 	organization("/pipeline_destinations", PLUGIN, async () => (await plugins()).destinations()),
 	organization("/pipeline_frontend_apps", PLUGIN, async () => (await plugins()).frontendApps()),
 	organization("/pipeline_import_apps", PLUGIN, async () => (await plugins()).importApps()),
 	projects("", PROJECT, async () => (await projectRoutes()).ofCaller()),
 	project("/batch_exports", EXPORT, async () => (await batchExports()).ofProject()),
-	project("/plugin_configs", CONFIG, () => import("./plugins/plugin_configs/routes.ts")),
+	project("/plugin_configs", CONFIG, configs),
 	project("/events", PROJECT, () => import("./exports/ingestion/routes.ts")),
 	project("/members", PROJECT, () => import("./people/project_members/routes.ts")),
 	project("/activity_log", LOG, async () => (await activity()).ofProject()),

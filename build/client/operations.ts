@@ -33,6 +33,8 @@ const OTHER_RESOURCES: Record<string, string> = {
 	DeviceRequest: "deviceRequests",
 	Service: "service",
 	Health: "health",
+	Attention: "attention",
+	OrganizationPluginConfig: "organizationPluginConfigs",
 };
 
 const lower = (word: string) => word.charAt(0).toLowerCase() + word.slice(1);

@@ -105,7 +105,7 @@ export async function insert(tenant: Tenant, body: z.infer<typeof create>) {
 }
 
 /** What the log says of an export: also where it goes, but not the secrets. */
-const valuesOf = (row: { destination: Destination }) =>
+export const valuesOf = (row: { destination: Destination }) =>
 	settable(create, { ...row, destination: shown(row.destination) });
 
 /** Updates an export. If another request changes it in the meantime, retries. */

@@ -12,6 +12,7 @@ import {
 } from "../../http/router.ts";
 import { TestResult } from "../../outbound/steps.ts";
 import * as backfills from "./backfills.ts";
+import * as duplicates from "./duplicate.ts";
 import * as history from "./history.ts";
 import * as logs from "./logs.ts";
 import * as pauses from "./pauses.ts";
@@ -28,6 +29,7 @@ import {
 	backfill,
 	backfillFilters,
 	create,
+	duplicate,
 	logFilters,
 	pause,
 	RetriedWindows,
@@ -168,9 +170,24 @@ const routes = ({ Id, section, listed, added }: Mounted) =>
 				c.json(await pauses.unpause(c.var.tenant, c.req.param("id"), c.req.valid("json"))),
 		)
 		.post(
+			"/:id/duplicate",
+			created(BatchExport, {
+				id: `duplicate${Id}`,
+				summary: "Duplicate an export",
+				description:
+					"Makes a copy of the export with its secrets, but without its runs. It is paused. Its schedule stands where that of the export stands: to move to another destination, duplicate the export with the changed `destination`, test it, pause the old one, and unpause the copy with `backfill`. If it is another server, you must send its secrets.",
+			}),
+			body(duplicate, batchExports.find),
+			async (c) =>
+				c.json(
+					await duplicates.duplicate(c.var.tenant, c.req.param("id"), c.req.valid("json")),
+					201,
+				),
+		)
+		.post(
 			"/:id/retry_failed",
 			accepted(RetriedWindows, {
-				id: `retryFailed${Id}Windows`,
+				id: `retry${Id}`,
 				runs: RUN,
 				summary: "Export what wasn't delivered",
 				description:
@@ -186,7 +203,7 @@ const routes = ({ Id, section, listed, added }: Mounted) =>
 		.post(
 			"/:id/dismiss_failed",
 			ok(BatchExport, {
-				id: `dismissFailed${Id}Windows`,
+				id: `dismiss${Id}`,
 				summary: "Dismiss what wasn't delivered",
 				description:
 					"Says that nobody needs the windows that `undelivered` counts. Their runs stay as they are and can be retried. Returns the export.",

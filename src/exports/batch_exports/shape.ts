@@ -454,6 +454,10 @@ export const backfillFilters = z.object({
 	before: queryMoment().optional().describe("Only backfills whose range ends before this time."),
 });
 
+export const duplicate = update.pick({ name: true, destination: true }).extend({
+	name: name(400).optional().describe("The name of the copy. By default, `(copy)` is added."),
+});
+
 export const undelivered = z.object({
 	after: instant().optional().describe("Only windows that end after this time."),
 	before: instant().optional().describe("Only windows that begin before this time."),

@@ -1,11 +1,12 @@
 import { and, eq, inArray, sql } from "drizzle-orm";
 import { v7 } from "uuid";
 import type * as z from "zod";
-import { viewable } from "../../access/access_levels.ts";
+import { everyoneIn, viewable } from "../../access/access_levels.ts";
 import { assertRoom, removeRow } from "../../access/objects.ts";
 import { readPage } from "../../access/pages.ts";
 import type { Tenant } from "../../access/tenant.ts";
 import { retry } from "../../access/unit_of_work.ts";
+import { visibleProject } from "../../access/visible.ts";
 import { isUnchanged, settable } from "../../db/changes.ts";
 import { assertExists, assertThat, inList, rowId } from "../../db/client.ts";
 import { largeRows } from "../../db/large.ts";
@@ -60,7 +61,28 @@ export function assertAvailable({ caller }: Tenant) {
 		throw invalid(null, "Plugin configuration is not available for the current organization!");
 }
 
-/** Lists the configs that aren't deleted, by their `order`. */
+/** The configs of all projects that the caller can see; none if the access level is too low. */
+const visibleConfigs = (tenant: Tenant) =>
+	and(
+		inArray(
+			pluginConfigs.project_id,
+			tenant.db
+				.select({ id: projects.id })
+				.from(projects)
+				.where(
+					and(
+						eq(projects.organization_id, tenant.organization),
+						visibleProject(tenant, everyoneIn(tenant.organization)),
+					),
+				),
+		),
+		available(tenant),
+	);
+
+/**
+ * Lists the configs that aren't deleted: those of a project by their `order`, those of an
+ * organization by project first.
+ */
 export const list = (tenant: Tenant, page: Page) => {
 	const query = () =>
 		tenant.db
@@ -69,14 +91,17 @@ export const list = (tenant: Tenant, page: Page) => {
 			.innerJoin(plugins, eq(plugins.id, pluginConfigs.plugin_id))
 			.innerJoin(organizations, isPluginOrganization)
 			.$dynamic();
+	const isWithin = tenant.kind === "project" ? ofProject(tenant) : visibleConfigs(tenant);
+	const { project_id, order, id } = pluginConfigs;
 	const listed = {
 		where: and(
-			ofProject(tenant),
+			isWithin,
 			eq(pluginConfigs.deleted, false),
 			viewable(tenant, "plugin", pluginConfigs.plugin_id),
 		),
-		by: [pluginConfigs.order, pluginConfigs.id],
-		keys: ({ order, id }: { order: number; id: number }) => [order, id],
+		by: tenant.kind === "project" ? [order, id] : [project_id, order, id],
+		keys: ({ team_id, order, id }: { team_id: number; order: number; id: number }) =>
+			tenant.kind === "project" ? [order, id] : [team_id, order, id],
 		order: "asc" as const,
 		large: largeRows(
 			listedConfigBytes(),

@@ -30,6 +30,21 @@ function empty(c: Context<App>, link?: string) {
 	return c.body(null, 200);
 }
 
+/** The configs of all projects of an organization. */
+export const ofOrganization = router({
+	name: "Plugin configs of an organization",
+	description: "The plugin configs of all projects that you can see.",
+}).get(
+	"/",
+	paginated(PluginConfig, {
+		id: "listOrganizationPluginConfigs",
+		summary: "List the plugin configs of all projects",
+		description:
+			"Lists the configs of all projects that you can see, by project, then by `order`. Deleted ones are omitted.",
+	}),
+	async (c) => c.json(await configs.list(c.var.tenant, page(c))),
+);
+
 /** docs/plugins.md#plugin-configs */
 export default router({
 	name: "Plugin configs",

@@ -1,0 +1,81 @@
+import { and } from "drizzle-orm";
+import { v7 } from "uuid";
+import type * as z from "zod";
+import { assertRoom } from "../../access/objects.ts";
+import type { Tenant } from "../../access/tenant.ts";
+import { retry } from "../../access/unit_of_work.ts";
+import { assertExists } from "../../db/client.ts";
+import { batchExports } from "../../db/schema/batch_exports.ts";
+import { shorten } from "../../lib/text.ts";
+import { exportCipher, merged, opened, sealed, shown } from "../destinations/secrets.ts";
+import { valuesOf } from "./queries.ts";
+import { type duplicate as Duplicate, toBatchExport } from "./shape.ts";
+import { warnOfSharedKeys } from "./shared_keys.ts";
+import {
+	activityOf,
+	notDeleted,
+	ofOrganization,
+	pausing,
+	read,
+	scheduleUnchanged,
+	selectOne,
+} from "./statements.ts";
+
+const MAX_NAME = 400;
+
+/**
+ * Makes a paused copy of an export, with its secrets, which are encrypted for the new one. Its
+ * schedule stands where that of the export stands, so that nothing is lost if the one is paused and
+ * the other unpaused.
+ */
+export const duplicate = (tenant: Tenant, id: string, body: z.infer<typeof Duplicate>) =>
+	retry(() => tryDuplicate(tenant, id, body));
+
+async function tryDuplicate(
+	tenant: Tenant,
+	original: string,
+	{ destination, name }: z.infer<typeof Duplicate>,
+) {
+	const row = await read(tenant, original);
+	const { db, env } = tenant;
+	const before = exportCipher(env, row);
+	const stored = destination ? await merged(before, row.destination, destination) : row.destination;
+	const { type, config } = await opened(before, stored);
+	const id = v7();
+	const { interval, model, start_at, end_at, xql_query, schema } = row;
+	const copied = { interval, model, start_at, end_at, xql_query };
+	const called = name ?? shorten(`${row.name} (copy)`, MAX_NAME - 1);
+	const after = await tenant.write({
+		checks: [
+			assertRoom(tenant, batchExports, ofOrganization(tenant)),
+			// The schedule may have moved on.
+			assertExists(db, batchExports, and(notDeleted(row.row_id), scheduleUnchanged(row))),
+		],
+		changes: [
+			db.insert(batchExports).values({
+				...copied,
+				...pausing(null),
+				schema,
+				uuid: id,
+				name: called,
+				organization_id: tenant.organization,
+				project_id: row.team_id,
+				next_start_at: row.next_start_at,
+				next_end_at: row.next_end_at,
+				due_at: row.next_end_at,
+				destination: await sealed(exportCipher(env, { id }), type, config),
+			}),
+		],
+		entries: [
+			{
+				...activityOf({ id, name: called, team_id: row.team_id }),
+				activity: "created",
+				values: valuesOf({ name: called, ...copied, destination: shown(stored) }),
+				trigger: { duplicate_of: row.id },
+			},
+		],
+		answer: selectOne(tenant, id),
+	});
+	warnOfSharedKeys(tenant, after);
+	return toBatchExport(after);
+}
