@@ -96,6 +96,54 @@ inBrowser("the overview", (open) => {
 		await page.waitForURL(`**${path}/batch_exports/${bad.id}/runs/*`);
 	});
 
+	test("an export that failed stays until what it missed is delivered, and the page takes six requests", async () => {
+		const { organization, client, path } = await newOrganization();
+		const { id } = organization;
+		const { url } = await refusing();
+		const bad = await client.batchExports.create(
+			{ organization: id },
+			{
+				name: "To the warehouse",
+				interval: "hour",
+				destination: { type: "HTTP", config: { url } },
+			},
+		);
+		const at = { organization: id, id: bad.id };
+		await client.events.ingest(
+			{ project: bad.team_id },
+			[1, 2].map((hours) => ({
+				event: "seen",
+				distinct_id: "a",
+				timestamp: hoursAgo(hours + 0.5),
+			})),
+		);
+		await client.batchExports.backfill(at, { start_at: hoursAgo(4), end_at: hoursAgo(0) });
+		// The newest window has no events, so its run completes without asking the destination.
+		const missing = async () => (await client.batchExports.get(at)).undelivered?.windows;
+		await expect.poll(missing).toBeGreaterThan(0);
+		const n = await missing();
+		const page = await open(path);
+		const requests: string[] = [];
+		page.on("request", (request) => {
+			const { pathname } = new URL(request.url());
+			if (pathname.startsWith("/api/")) requests.push(pathname);
+		});
+		await page.reload();
+		const attention = page.getByRole("region", { name: "Needs attention" });
+		await attention.getByText(`${n} window`).waitFor();
+		await page.waitForLoadState("networkidle");
+		expect(requests.length).toBeLessThanOrEqual(7);
+		await page.getByRole("button", { name: "Retry To the warehouse" }).click();
+		await page.getByText("exported again").waitFor();
+		await expect.poll(missing).toBe(n);
+		await page.goto(`${new URL(page.url()).origin}${path}/batch_exports/${bad.id}`);
+		await page.getByRole("region", { name: "Not delivered" }).waitFor();
+		await button(page, "Dismiss").click();
+		await page.getByRole("dialog").getByRole("button", { name: "Dismiss" }).click();
+		await page.getByRole("region", { name: "Not delivered" }).waitFor({ state: "detached" });
+		expect(await missing()).toBeUndefined();
+	});
+
 	test("lists failing plugins, streams and keys of service accounts too, what ends first before the others", async () => {
 		const { client, at, project, path } = await newOrganization();
 		const { url } = await refusing();

@@ -1,11 +1,6 @@
 import type { BatchExportDay, BatchExportRun } from "tenantry-client";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import {
-	hasRunIn,
-	lastFailure,
-	stateOf,
-	sumByDay,
-} from "../../packages/console/src/pages/overview/state.ts";
+import { lastFailure, stateOf, sumByDay } from "../../packages/console/src/pages/overview/state.ts";
 import { at, exportWith, runOf } from "./support/exports.ts";
 
 const NOW = Date.parse(at(12));
@@ -63,13 +58,6 @@ describe("the state of an export", () => {
 		expect(lastFailure(exporting([running, failed, retryable]))).toBe(failed);
 		expect(lastFailure(exporting([done, failed]))).toBeUndefined();
 		expect(lastFailure(exporting([running]))).toBeUndefined();
-	});
-
-	test("counts as active in the last days if a run ended then, or hasn't ended", () => {
-		expect(hasRunIn(exporting([run("Completed", daysAgo(1.9))]), 2)).toBe(true);
-		expect(hasRunIn(exporting([run("Completed", daysAgo(2.1))]), 2)).toBe(false);
-		expect(hasRunIn(exporting([running]), 2)).toBe(true);
-		expect(hasRunIn(exporting([]), 2)).toBe(false);
 	});
 });
 

@@ -107,7 +107,7 @@ function selectKeys(tenant: Tenant, where: SQL | undefined) {
 			id: personalApiKeys.id,
 			label: personalApiKeys.label,
 			expires_at,
-			account: serviceAccounts.id,
+			account: aliased(serviceAccounts.id, "account_id"),
 			account_name: aliased(serviceAccounts.name, "account_name"),
 		})
 		.from(personalApiKeys)
@@ -208,7 +208,7 @@ const selectDomains = ({ db, organization }: Tenant) =>
 const urgency = ({ state }: Item) => STATES.indexOf(state);
 
 const byUrgency = (a: Item, b: Item) =>
-	urgency(a) - urgency(b) || ((a.expires_at ?? "") < (b.expires_at ?? "") ? -1 : 1);
+	urgency(a) - urgency(b) || (a.expires_at ?? "").localeCompare(b.expires_at ?? "");
 
 /** Lists what needs attention, in one round trip. Leaves out what the caller may not read. */
 export async function list(tenant: Tenant): Promise<{ items: Item[] }> {
@@ -228,6 +228,8 @@ export async function list(tenant: Tenant): Promise<{ items: Item[] }> {
 	const isAdmin = level >= ADMIN;
 	const items = [
 		...(may("batch_export") ? exports.map(exportItem) : []),
+		...(isAdmin && may("audit_stream") ? streams.map(streamItem) : []),
+		...(isAdmin && may("webhook") ? hooks.map(webhookItem) : []),
 		...(may("plugin") && plugins_access_level >= PLUGINS_CONFIG
 			? configs.map(
 					({ id, name, project_id, error }): Item => ({
@@ -243,8 +245,6 @@ export async function list(tenant: Tenant): Promise<{ items: Item[] }> {
 			: []),
 		...(may("personal_api_key") ? own.map(keyItem) : []),
 		...(isAdmin && may("organization_member") ? ofOthers.map(keyItem) : []),
-		...(isAdmin && may("audit_stream") ? streams.map(streamItem) : []),
-		...(isAdmin && may("webhook") ? hooks.map(webhookItem) : []),
 		...(isAdmin
 			? unverified.map(
 					(row): Item => ({ ...NOTHING, ...row, kind: "domain", state: "not_verified" }),

@@ -7,7 +7,7 @@ import { retry } from "../../access/unit_of_work.ts";
 import { assertExists } from "../../db/client.ts";
 import { batchExports } from "../../db/schema/batch_exports.ts";
 import { shorten } from "../../lib/text.ts";
-import { exportCipher, merged, opened, sealed, shown } from "../destinations/secrets.ts";
+import { exportCipher, merged, opened, sealed } from "../destinations/secrets.ts";
 import { valuesOf } from "./queries.ts";
 import { type duplicate as Duplicate, toBatchExport } from "./shape.ts";
 import { warnOfSharedKeys } from "./shared_keys.ts";
@@ -43,8 +43,8 @@ async function tryDuplicate(
 	const { type, config } = await opened(before, stored);
 	const id = v7();
 	const { interval, model, start_at, end_at, xql_query, schema } = row;
-	const copied = { interval, model, start_at, end_at, xql_query };
 	const called = name ?? shorten(`${row.name} (copy)`, MAX_NAME - 1);
+	const copied = { name: called, interval, model, start_at, end_at, xql_query };
 	const after = await tenant.write({
 		checks: [
 			assertRoom(tenant, batchExports, ofOrganization(tenant)),
@@ -57,7 +57,6 @@ async function tryDuplicate(
 				...pausing(null),
 				schema,
 				uuid: id,
-				name: called,
 				organization_id: tenant.organization,
 				project_id: row.team_id,
 				next_start_at: row.next_start_at,
@@ -70,7 +69,7 @@ async function tryDuplicate(
 			{
 				...activityOf({ id, name: called, team_id: row.team_id }),
 				activity: "created",
-				values: valuesOf({ name: called, ...copied, destination: shown(stored) }),
+				values: valuesOf({ ...copied, destination: stored }),
 				trigger: { duplicate_of: row.id },
 			},
 		],

@@ -1,11 +1,19 @@
-import { and, eq, gt, lt } from "drizzle-orm";
+import { and, desc, eq, gt, lt, sql } from "drizzle-orm";
+import type { SQLiteColumn } from "drizzle-orm/sqlite-core";
 import type * as z from "zod";
 import type { Tenant } from "../../access/tenant.ts";
-import { batchExportDays, batchExportRanges, SELECTIONS } from "../../db/schema/batch_exports.ts";
+import {
+	batchExportDays,
+	batchExportRanges,
+	batchExports,
+	SELECTIONS,
+} from "../../db/schema/batch_exports.ts";
+import { projects } from "../../db/schema/organizations.ts";
 import type { Page } from "../../http/page.ts";
+import { DAY_MS, iso } from "../../lib/time.ts";
 import { dayColumns, rangeColumns } from "./columns.ts";
 import type { rangeFilters } from "./shape.ts";
-import { listWithin, rowIdOf } from "./statements.ts";
+import { listWithin, rowIdOf, visibleExports } from "./statements.ts";
 
 /** Lists the totals of an export's runs for each day (UTC) on which runs ended, newest first. */
 export const listMetrics = (tenant: Tenant, id: string, page: Page) =>
@@ -15,6 +23,38 @@ export const listMetrics = (tenant: Tenant, id: string, page: Page) =>
 		by: [batchExportDays.day],
 		keys: ({ day }) => [day],
 	});
+
+/** The number of days that the totals of all exports have. */
+const TOTAL_DAYS = 90;
+
+/** Lists the totals of all exports that the caller can see, by day, newest first. */
+export async function listTotals(tenant: Tenant) {
+	const sums = batchExportDays;
+	const totals = tenant.db
+		.select({
+			day: batchExportDays.day,
+			runs: sumOf(sums.runs),
+			rows: sumOf(sums.rows),
+			bytes: sumOf(sums.bytes),
+			failures: sumOf(sums.failures),
+			seconds: sumOf(sums.seconds),
+		})
+		.from(batchExports)
+		.innerJoin(projects, eq(projects.id, batchExports.project_id))
+		.innerJoin(batchExportDays, eq(batchExportDays.batch_export_id, batchExports.id))
+		.where(
+			and(
+				visibleExports(tenant),
+				gt(batchExportDays.day, iso(Date.now() - TOTAL_DAYS * DAY_MS).slice(0, 10)),
+			),
+		)
+		.groupBy(batchExportDays.day)
+		.orderBy(desc(batchExportDays.day));
+	const [days] = await tenant.read(totals);
+	return { days };
+}
+
+const sumOf = (column: SQLiteColumn) => sql<number>`sum(${column})`.as(column.name);
 
 /** Lists the ranges that old runs have delivered or missed, newest first. */
 export function listRanges(

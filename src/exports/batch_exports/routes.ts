@@ -26,6 +26,7 @@ import {
 	BatchExportLogEntry,
 	BatchExportRange,
 	BatchExportRun,
+	BatchExportTotals,
 	backfill,
 	backfillFilters,
 	create,
@@ -97,6 +98,16 @@ const routes = ({ Id, section, listed, added }: Mounted) =>
 			}),
 			body(test),
 			async (c) => c.json(await testNewDestination(c.var.tenant, c.req.valid("json"))),
+		)
+		.get(
+			"/metrics",
+			ok(BatchExportTotals, {
+				id: `get${Id}Totals`,
+				summary: "Retrieve the daily totals of all exports",
+				description:
+					"Returns the totals of the exports that you can see, by the day (UTC) on which their runs ended, for the last 90 days.",
+			}),
+			async (c) => c.json(await history.listTotals(c.var.tenant)),
 		)
 		.get(
 			"/:id",

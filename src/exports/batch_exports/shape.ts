@@ -403,6 +403,13 @@ export const BatchExportDay = z
 	})
 	.meta({ id: "BatchExportDay" });
 
+/** The totals of all exports of an organization or a project. */
+export const BatchExportTotals = z
+	.object({
+		days: z.array(BatchExportDay).describe("The days with runs, newest first."),
+	})
+	.meta({ id: "BatchExportTotals" });
+
 export const logFilters = z.object({
 	after: queryMoment().optional().describe("Only entries that were written after this time."),
 	before: queryMoment().optional().describe("Only entries that were written before this time."),

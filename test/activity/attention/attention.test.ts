@@ -37,18 +37,18 @@ async function failing() {
 	await here("POST", `/service_accounts/${account.id}/keys`, {
 		body: { ...key, expires_at: inDays(2) },
 	});
-	const { body: plugin } = await here("POST", "/plugins", {
-		body: { name: "Copies", plugin_type: "source" },
+	const { body: plugin } = await here("POST", "/pipeline_destinations", {
+		body: { name: "Copies" },
 	});
 	const { body: config } = await ask("POST", `/api/projects/${project}/plugin_configs`, {
 		key: owner.key,
 		body: { plugin: plugin.id, order: 1, enabled: true, name: "Copy" },
 	});
-	if (config.id)
-		await db
-			.update(pluginConfigs)
-			.set({ error: "The disk is full." })
-			.where(eq(pluginConfigs.id, config.id));
+	expect(config).toMatchObject({ name: "Copy" });
+	await db
+		.update(pluginConfigs)
+		.set({ error: "The disk is full." })
+		.where(eq(pluginConfigs.id, config.id));
 	return { ...home, broken, config };
 }
 

@@ -15,6 +15,7 @@ import {
 	INTERVALS,
 	Squares,
 	stateOf,
+	windows,
 	wordsOfInterval,
 	wordsOfModel,
 } from "./states.tsx";
@@ -28,8 +29,14 @@ const matches = (of: BatchExport, { search = "", state, type, interval }: Filter
 	(!interval || of.interval === interval);
 
 function Failure({ of }: { of: BatchExport }) {
-	const failure = failureOf(of);
-	return failure ? <small class="below failure">{failure.latest_error}</small> : null;
+	const failure = of.undelivered ?? failureOf(of);
+	if (!failure) return null;
+	return (
+		<small class="below failure">
+			{of.undelivered && `${windows(of.undelivered.windows)} not delivered: `}
+			{failure.latest_error}
+		</small>
+	);
 }
 
 type Projects = readonly { id: number; name: string }[];

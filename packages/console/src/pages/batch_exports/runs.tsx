@@ -18,9 +18,11 @@ import {
 	RUN_FILTER,
 	RunState,
 	skippedBy,
+	statusesOf,
 	Window,
 } from "./states.tsx";
 import { Timeline } from "./timeline.tsx";
+import { Undelivered } from "./undelivered.tsx";
 
 const KINDS = [
 	["", "Scheduled and backfills"],
@@ -30,9 +32,6 @@ const KINDS = [
 
 const kindOf = (value: string | undefined) =>
 	KINDS.map(([kind]) => kind).find((kind) => kind === value) || undefined;
-
-const statusOf = (value: string | undefined) =>
-	RUN_FILTER.map(([status]) => status).find((status) => status === value) || undefined;
 
 /** The number of exported rows, and of all rows if it differs. */
 export const Rows = ({ run }: { run: BatchExportRun }) => {
@@ -90,11 +89,12 @@ const columnsOf = (path: string, longest: number, reload: () => void): Column<Ba
 	buttons((run) => <RunActions run={run} isSmall onDone={reload} />),
 ];
 
-export function Runs({ of, path, reload }: Opened) {
+export function Runs(opened: Opened) {
+	const { of, path, reload } = opened;
 	const { at } = useOrganization();
 	const [query] = useQuery();
 	const filters = {
-		status: statusOf(query.status),
+		status: statusesOf(query.status),
 		kind: kindOf(query.kind),
 		after: query.after || undefined,
 		starts_before: query.starts_before || undefined,
@@ -102,7 +102,7 @@ export function Runs({ of, path, reload }: Opened) {
 	const list = useList(
 		(page, signal) =>
 			api.batchExports.listRuns({ ...at, id: of.id, ...page, ...filters }, { signal }),
-		[of.id, ...Object.values(filters)],
+		[of.id, ...Object.values(filters).map(String)],
 	);
 	const runs = list.data?.results ?? [];
 	const isBusy = runs.some((run) => !hasEnded(run));
@@ -114,6 +114,7 @@ export function Runs({ of, path, reload }: Opened) {
 	const longest = Math.max(1, ...runs.map(lengthOf));
 	return (
 		<>
+			<Undelivered {...opened} onDone={reloadAll} />
 			{(of.latest_runs.length > 0 || skippedBy(of) > 0) && (
 				<Timeline of={of} path={path} fresh={runs} />
 			)}

@@ -34,9 +34,14 @@ export const RUN_FILTER = [
 	["Running", "Running"],
 	["Completed", "Completed"],
 	["Failed", "Failed"],
-	["FailedRetryable", "Failed (retryable)"],
 	["Cancelled", "Cancelled"],
 ] as const;
+
+/** Returns the statuses that an option stands for: whether a failure can be retried is no choice. */
+export const statusesOf = (option: string | undefined): Status[] | undefined => {
+	const [found] = RUN_FILTER.find(([value]) => value === option) ?? [""];
+	return found === "" ? undefined : found === "Failed" ? ["Failed", "FailedRetryable"] : [found];
+};
 
 export const wordsOfRun = (status: Status) => RUNS[status][0];
 
@@ -132,16 +137,16 @@ export const EXPORT_FILTER = [
 	["ended", "Ended"],
 ] as const;
 
-/** Returns the newest finished run, if it failed. */
+/** Returns the newest finished run, if it failed and nobody dismissed it. */
 export const failureOf = ({ latest_runs }: BatchExport) => {
 	const last = latest_runs.find(hasEnded);
-	return last && hasFailed(last) ? last : undefined;
+	return last && hasFailed(last) && !last.dismissed ? last : undefined;
 };
 
 export function stateOf(of: BatchExport) {
 	if (of.paused) return "paused";
-	if (of.end_at !== null && Date.parse(of.end_at) < Date.now()) return "ended";
-	return failureOf(of) ? "failing" : "active";
+	if (of.end_at !== null && Date.parse(of.end_at) < Date.now() && !of.undelivered) return "ended";
+	return of.undelivered || failureOf(of) ? "failing" : "active";
 }
 
 const EXPORT_WORDS = {

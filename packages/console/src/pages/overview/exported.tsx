@@ -1,27 +1,15 @@
 /** The rows and failed runs of exports in the last days. */
-import {
-	type BatchExport,
-	type BatchExportDay,
-	type BatchExportRun,
-	type Page,
-	TenantryError,
-} from "tenantry-client";
-import { useLoad } from "../../load.ts";
+import type { BatchExport, BatchExportDay, BatchExportRun } from "tenantry-client";
 import { useOrganization } from "../../organization.tsx";
-import { api } from "../../session.ts";
-import { Show } from "../../ui/feedback.tsx";
 import { Section } from "../../ui/page.tsx";
 import { formatNumber, Time } from "../../ui/values.tsx";
 import { sayWindow } from "../batch_exports/states.tsx";
 import { Rows } from "./rows.tsx";
-import { DAY_MS, hasRunIn, sumByDay } from "./state.ts";
+import { DAY_MS, isFailure, sumByDay } from "./state.ts";
 
 /** The number of days (UTC) for rows, and for failures. */
 const DAYS = 14;
 const FAILURE_DAYS = 7;
-
-/** The maximum number of exports whose metrics are loaded, with one request each. */
-const MAX_EXPORTS = 20;
 
 const MAX_FAILURES = 5;
 
@@ -31,22 +19,6 @@ const countFailures = (days: readonly BatchExportDay[]) =>
 	sumByDay(days, FAILURE_DAYS).reduce((sum, { failures }) => sum + failures, 0);
 
 const endOf = ({ finished_at, last_updated_at }: BatchExportRun) => finished_at ?? last_updated_at;
-
-const FAILED: BatchExportRun["status"][] = ["Failed", "FailedRetryable"];
-
-/** Returns the results of a page; none if the export has been deleted in the meantime. */
-async function resultsOf<T>(page: PromiseLike<Page<T>>): Promise<readonly T[]> {
-	try {
-		return (await page).results;
-	} catch (error) {
-		if (error instanceof TenantryError && error.status === 404) return [];
-		throw error;
-	}
-}
-
-/** Returns the newest day with failed runs; "" if there is none. */
-const lastFailedDay = (days: readonly BatchExportDay[]) =>
-	sumByDay(days, FAILURE_DAYS).findLast(({ failures }) => failures > 0)?.day ?? "";
 
 type Failed = BatchExportRun & { name: string };
 
@@ -62,42 +34,16 @@ function grouped(runs: readonly Failed[]) {
 	return [...groups.values()];
 }
 
-/** Loads the metrics by day, and the newest failed runs of the exports that failed last. */
-async function load(organization: string, exports: readonly BatchExport[], signal: AbortSignal) {
-	const found = await Promise.all(
-		exports.map(async ({ id, name }) => {
-			const parameters = { organization, id, limit: DAYS };
-			const days = await resultsOf(api.batchExports.listMetrics(parameters, { signal }));
-			return { id, name, days, last: lastFailedDay(days) };
-		}),
-	);
-	const failing = found
-		.filter(({ last }) => last !== "")
-		.sort((a, b) => b.last.localeCompare(a.last))
-		.slice(0, MAX_FAILURES);
-	const failed = await Promise.all(
-		failing.map(async ({ id, name }) => {
-			const parameters = { organization, id, status: FAILED, limit: MAX_FAILURES };
-			const runs = await resultsOf(api.batchExports.listRuns(parameters, { signal }));
-			return runs.map((run) => ({ ...run, name }));
-		}),
-	);
-	const days = found.flatMap(({ days }) => days);
-	return {
-		days: sumByDay(days, DAYS),
-		failures: countFailures(days),
-		failed: grouped(
-			failed
-				.flat()
-				.filter((run) => Date.parse(endOf(run)) >= firstDay())
-				.sort((a, b) => endOf(b).localeCompare(endOf(a))),
-		).slice(0, MAX_FAILURES),
-	};
-}
+/** Returns the newest failed runs of the exports, from the latest ones that each comes with. */
+const failedIn = (exports: readonly BatchExport[]) =>
+	grouped(
+		exports
+			.flatMap(({ name, latest_runs }) => latest_runs.map((run) => ({ ...run, name })))
+			.filter((run) => isFailure(run) && Date.parse(endOf(run)) >= firstDay())
+			.sort((a, b) => endOf(b).localeCompare(endOf(a))),
+	).slice(0, MAX_FAILURES);
 
-type Loaded = Awaited<ReturnType<typeof load>>;
-
-function Failures({ failed, failures }: Pick<Loaded, "failed" | "failures">) {
+function Failures({ failed, failures }: { failed: ReturnType<typeof failedIn>; failures: number }) {
 	const { to } = useOrganization();
 	if (failures === 0) return null;
 	return (
@@ -128,34 +74,17 @@ function Failures({ failed, failures }: Pick<Loaded, "failed" | "failures">) {
 
 export function Exported({
 	exports,
-	count,
+	days,
 }: {
 	/** The newest exports. */
 	exports: readonly BatchExport[];
-	/** The number of all exports. */
-	count: number;
+	/** The totals of all exports. */
+	days: readonly BatchExportDay[];
 }) {
-	const { organization } = useOrganization();
-	const active = exports.filter((of) => hasRunIn(of, DAYS));
-	const asked = active.slice(0, MAX_EXPORTS);
-	const loaded = useLoad(
-		(signal) => load(organization.id, asked, signal),
-		[organization.id, asked.map(({ id }) => id).join()],
-	);
-	const of =
-		active.length > asked.length
-			? `of the ${MAX_EXPORTS} newest exports`
-			: exports.length < count
-				? "of the newest exports"
-				: "by all exports";
 	return (
-		<Show of={loaded}>
-			{({ days, failed, failures }) => (
-				<>
-					<Rows days={days} of={of} />
-					<Failures failed={failed} failures={failures} />
-				</>
-			)}
-		</Show>
+		<>
+			<Rows days={sumByDay(days, DAYS)} of="by all exports" />
+			<Failures failed={failedIn(exports)} failures={countFailures(days)} />
+		</>
 	);
 }

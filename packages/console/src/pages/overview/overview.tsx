@@ -1,65 +1,42 @@
 import type { ComponentChildren } from "preact";
-import type { BatchExport, Organization, Page } from "tenantry-client";
+import { type BatchExport, type Page, TenantryError } from "tenantry-client";
 import { NOTHING, readable, useLoad } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
 import { Show } from "../../ui/feedback.tsx";
 import { PageView, Section } from "../../ui/page.tsx";
 import { Badge, Count, type Mood } from "../../ui/values.tsx";
-import { useAccess } from "../plugins/access.ts";
-import { Attention, attentionOf } from "./attention.tsx";
+import { Attention } from "./attention.tsx";
 import { Exported } from "./exported.tsx";
 import { FirstSteps } from "./first_steps.tsx";
 import { type State, stateOf } from "./state.ts";
 
-/** The number of objects of each kind that are loaded, newest first. */
+/** The number of exports that are loaded, newest first. */
 const LIMIT = 50;
 
-/** The number of projects and service accounts whose lists are loaded, with one request each. */
-const MAX_LISTS = 20;
-
-type Access = { isAdmin: boolean; canConfigure: boolean };
-
-/** Returns the keys of service accounts, with their accounts. */
-async function keysOfAccounts(organization: string, signal: AbortSignal) {
-	const accounts = await readable(
-		api.serviceAccounts.list({ organization, limit: MAX_LISTS }, { signal }),
-	);
-	const keys = accounts.results.map(async ({ id, name }) => {
-		const of = { organization, account: id, limit: LIMIT };
-		const { results } = await readable(api.serviceAccountKeys.list(of, { signal }));
-		return results.map((key) => ({ ...key, account: { id, name } }));
-	});
-	return (await Promise.all(keys)).flat();
+/** Returns the value of a part of the page, or what stands for it if the user may not read it. */
+async function readableOr<T>(part: PromiseLike<T>, otherwise: T) {
+	try {
+		return await part;
+	} catch (error) {
+		if (error instanceof TenantryError && error.status === 403) return otherwise;
+		throw error;
+	}
 }
 
 /** Loads what the overview shows. What the user isn't allowed to read is empty. */
-async function load(organization: Organization, access: Access, signal: AbortSignal) {
-	const of = { organization: organization.id, limit: LIMIT };
-	const admins = <T,>(list: () => PromiseLike<Page<T>>) =>
-		access.isAdmin ? readable(list()) : NOTHING;
-	const projects = access.canConfigure ? organization.teams.slice(0, MAX_LISTS) : [];
-	const [exports, domains, webhooks, streams, keys, accountKeys, configs] = await Promise.all([
-		readable(api.batchExports.list(of, { signal })),
-		readable(api.domains.list(of, { signal })),
-		admins(() => api.webhooks.list(of, { signal })),
-		admins(() => api.auditStreams.list(of, { signal })),
-		readable(api.personalApiKeys.list({ limit: LIMIT }, { signal })),
-		access.isAdmin ? keysOfAccounts(organization.id, signal) : [],
-		Promise.all(
-			projects.map(({ id }) =>
-				readable(api.pluginConfigs.list({ project: id, limit: LIMIT }, { signal })),
-			),
-		),
+async function load(organization: string, isAdmin: boolean, signal: AbortSignal) {
+	const of = { organization };
+	const one = { ...of, limit: 1 };
+	const admins = <T,>(list: () => PromiseLike<Page<T>>) => (isAdmin ? readable(list()) : NOTHING);
+	const [exports, attention, totals, domains, webhooks] = await Promise.all([
+		readable(api.batchExports.list({ ...of, limit: LIMIT }, { signal })),
+		readableOr(api.attention.get(of, { signal }), { items: [] }),
+		readableOr(api.batchExports.getTotals(of, { signal }), { days: [] }),
+		admins(() => api.domains.list({ ...of, limit: LIMIT }, { signal })),
+		admins(() => api.webhooks.list(one, { signal })),
 	]);
-	return {
-		exports,
-		domains,
-		webhooks,
-		streams: streams.results,
-		keys: [...keys.results.map((key) => ({ ...key, account: null })), ...accountKeys],
-		configs: configs.flatMap(({ results }) => results),
-	};
+	return { exports, attention, days: totals.days, domains, webhooks };
 }
 
 const STATES: readonly (readonly [state: State, words: string, mood: Mood])[] = [
@@ -105,28 +82,16 @@ const Figure = ({
 	</li>
 );
 
+type Loaded = Awaited<ReturnType<typeof load>>;
+
 export default function Overview() {
 	const { organization, isAdmin, to } = useOrganization();
 	const { id, name, member_count, teams } = organization;
-	const { canConfigure } = useAccess();
-	const loaded = useLoad(
-		(signal) => load(organization, { isAdmin, canConfigure }, signal),
-		[id, isAdmin, canConfigure],
-	);
-	const view = (found: NonNullable<typeof loaded.data>) => {
-		const { exports, domains, webhooks } = found;
-		const items = attentionOf(
-			{
-				...found,
-				exports: exports.results,
-				domains: isAdmin ? domains.results : [],
-				webhooks: webhooks.results,
-			},
-			to,
-		);
+	const loaded = useLoad((signal) => load(id, isAdmin, signal), [id, isAdmin]);
+	const view = ({ exports, domains, webhooks, days, attention: { items } }: Loaded) => {
 		const attention = (
 			<Section title="Needs attention">
-				<Attention items={items} />
+				<Attention items={items} onDone={loaded.reload} />
 			</Section>
 		);
 		const steps = isAdmin && (
@@ -148,7 +113,7 @@ export default function Overview() {
 						<States exports={exports.results} />
 					</Figure>
 				</ul>
-				{exports.results.length > 0 && <Exported exports={exports.results} count={exports.count} />}
+				{exports.results.length > 0 && <Exported exports={exports.results} days={days} />}
 			</>
 		);
 	};

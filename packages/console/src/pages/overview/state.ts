@@ -5,7 +5,7 @@ export const DAY_MS = 86_400_000;
 
 export type State = "failing" | "running" | "healthy" | "new" | "paused";
 
-const isFailure = ({ status }: BatchExportRun) =>
+export const isFailure = ({ status }: BatchExportRun) =>
 	status === "Failed" || status === "FailedRetryable";
 
 const isInProgress = ({ status }: BatchExportRun) => status === "Starting" || status === "Running";
@@ -13,22 +13,15 @@ const isInProgress = ({ status }: BatchExportRun) => status === "Starting" || st
 /** Returns the newest finished run, if it failed. */
 export function lastFailure({ latest_runs }: BatchExport) {
 	const last = latest_runs.find((run) => !isInProgress(run));
-	return last && isFailure(last) ? last : undefined;
+	return last && isFailure(last) && !last.dismissed ? last : undefined;
 }
 
 export function stateOf(found: BatchExport): State {
 	if (found.paused) return "paused";
-	if (lastFailure(found)) return "failing";
+	if (found.undelivered || lastFailure(found)) return "failing";
 	if (found.latest_runs.length === 0) return "new";
 	return found.latest_runs.some(isInProgress) ? "running" : "healthy";
 }
-
-/** Whether a run may have finished in the last days. */
-export const hasRunIn = ({ latest_runs }: BatchExport, days: number) =>
-	latest_runs.some(
-		({ finished_at }) =>
-			finished_at === null || Date.parse(finished_at) > Date.now() - days * DAY_MS,
-	);
 
 type Day = Pick<BatchExportDay, "day" | "rows" | "runs" | "failures">;
 
