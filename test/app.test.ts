@@ -1,12 +1,12 @@
 import { createExecutionContext } from "cloudflare:test";
 import { env, exports } from "cloudflare:workers";
-import { inspectRoutes } from "hono/dev";
+import { mergePath } from "hono/utils/url";
 import { expect, test, vi } from "vitest";
 import contract from "../docs/contract.txt?raw";
 import { scopeFor } from "../src/access/scopes.ts";
 import { app, families, publicRoutes } from "../src/app.ts";
 import { indent } from "../src/http/json.ts";
-import { router } from "../src/http/router.ts";
+import { operationOf } from "../src/http/router.ts";
 import { loadRoutes, type Row } from "../src/mount.ts";
 import { eventually } from "./support/time.ts";
 import { call, withBatch, world } from "./support/world.ts";
@@ -17,15 +17,19 @@ test("the application has exactly the routes of the contract, with these scopes"
 	const lines = contract.matchAll(/^([A-Z]+ \S+) \w+ \d{3}\b.*?(?: scope=(\S+))?$/gm);
 	const rows: Row[] = [...families, ...publicRoutes];
 	const served = await Promise.all(
-		rows.map(async (row) =>
-			inspectRoutes(router().route(row.path, await loadRoutes(row)))
-				.filter(({ method }) => method !== "ALL")
-				.map(({ method, path }) => {
-					const below = path.replace(/\{[^}]*\}/g, "").replace(/(.)\/$/, "$1");
-					const scope = "object" in row ? ` ${scopeFor(row.object, method)}` : "";
-					return `${method} ${below.replace(/:(\w+)/g, "{$1}")}${scope}`;
-				}),
-		),
+		rows.map(async (row) => {
+			const { routes } = await loadRoutes(row);
+			const chains = Map.groupBy(routes, ({ method, path }) => `${method} ${row.path}${path}`);
+			return [...chains.values()].flatMap((chain) => {
+				const [{ method, path } = { method: "ALL", path: "" }] = chain;
+				if (method === "ALL") return [];
+				const whole = mergePath(row.path, path);
+				const below = whole.replace(/\{[^}]*\}/g, "").replace(/(.)\/$/, "$1");
+				const { runs } = operationOf(chain);
+				const scope = "object" in row ? ` ${scopeFor(row.object, method, runs)}` : "";
+				return `${method} ${below.replace(/:(\w+)/g, "{$1}")}${scope}`;
+			});
+		}),
 	);
 	expect(sorted(served.flat())).toEqual(
 		sorted(Array.from(lines, ([, title, scope]) => [title, ...(scope ? [scope] : [])].join(" "))),

@@ -28,7 +28,6 @@ async function failing() {
 		...LEASED,
 	});
 	await here("POST", "/domains", { body: { domain: `${v7()}.example.com` } });
-	await here("POST", "/webhooks", { body: { url: "https://hooks.example.com/x" } });
 	const key = { label: "Deployment", scopes: ["project:read"], expires_at: inDays(3) };
 	await ask("POST", "/api/personal_api_keys", { key: owner.key, body: key });
 	const { body: account } = await here("POST", "/service_accounts", {
