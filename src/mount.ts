@@ -1,4 +1,5 @@
 import { Hono, type MiddlewareHandler, type NotFoundHandler } from "hono";
+import { createMiddleware } from "hono/factory";
 import { requestId } from "hono/request-id";
 import { TrieRouter } from "hono/router/trie-router";
 import type { Schema } from "hono/types";
@@ -16,8 +17,7 @@ import { formatJson } from "./http/json.ts";
 import { logRequests, meter } from "./http/meter.ts";
 import { allowOnly, isRead } from "./http/methods.ts";
 import { readHandling } from "./http/prefer.ts";
-import { type First, operationOf } from "./http/router.ts";
-import { checkRest } from "./http/valid.ts";
+import { type First, type Operation, operationOf } from "./http/router.ts";
 import { chooseVersion, respondInVersion } from "./http/versions.ts";
 import { authenticate } from "./keys/authenticate.ts";
 import { mcp } from "./mcp/routes.ts";
@@ -75,6 +75,13 @@ export const createApp = (api: Api): Routes =>
 /** Checks access, unless the route needs no key. */
 const guard: First = async (c) => c.get("tenant")?.read();
 
+/** Rejects what a strict request has and `body` and `query` don't see. */
+const strictly = (operation: Operation) =>
+	createMiddleware<App>(async (c, next) => {
+		if (c.get("strict")) await (await import("./http/valid.ts")).checkRest(c, operation, guard);
+		await next();
+	});
+
 const countParameters = (path: string) => path.split("/:").length;
 
 /** Adds the routes of a row to the app, each path with the middleware that it requires. */
@@ -107,7 +114,7 @@ export function mount(app: Routes, row: Row, { routes }: Routes) {
 			if (isStrict) base.on(method, path, readHandling(operation));
 			for (const [i, { handler }] of chain.entries()) {
 				if (i === chain.length - 1) {
-					if (isStrict) base.on(method, path, checkRest(operation, guard));
+					if (isStrict) base.on(method, path, strictly(operation));
 					if (!isRead(method)) base.on(method, path, endPreview);
 				}
 				base.on(method, path, handler);

@@ -9,7 +9,6 @@ import {
 import type { App } from "../env.ts";
 import { isRead } from "../http/methods.ts";
 import { isPreview } from "../http/preview.ts";
-import { noteAccess } from "./access_events.ts";
 import { isLookedUp } from "./controlled_objects.ts";
 import { readTarget, type Target } from "./target.ts";
 import { Tenant } from "./tenant.ts";
@@ -38,6 +37,12 @@ function objectIn(c: Context<App>): Target["object"] {
 	return { kind: isConfig ? "plugin_config" : resource, id: id.toLowerCase() };
 }
 
+/** Whether the log may note a request, by its response (src/access/access_events.ts). */
+const isNoted = (c: Context<App>) =>
+	c.res.status === 403 ||
+	c.get("scope") === "activity_log:read" ||
+	c.res.headers.has("content-disposition");
+
 /**
  * Sets the tenant of the following routes.
  * @param parameters the parameters of the path with the ids
@@ -56,7 +61,7 @@ const actingIn = (
 		const object = objectIn(c);
 		c.set("tenant", new Tenant(c, { ...readTarget({ kind, endsThere: isEnd, ...named }), object }));
 		await next();
-		noteAccess(c);
+		if (isNoted(c)) (await import("./access_events.ts")).noteAccess(c);
 	});
 
 /** The caller, without an organization or project. */

@@ -1,6 +1,5 @@
 /** Signed receipts of revocations (docs/audit.md#revocation-receipts). */
 import { desc } from "drizzle-orm";
-import type { Context } from "hono";
 import { createMiddleware } from "hono/factory";
 import type { BlankInput } from "hono/types";
 import * as z from "zod";
@@ -9,7 +8,7 @@ import { entryId } from "../db/entries.ts";
 import { activityLog } from "../db/schema/activity_log.ts";
 import type { App } from "../env.ts";
 import { explain } from "../http/fields.ts";
-import { applied, preferenceOf } from "../http/prefer.ts";
+import { applied } from "../http/prefer.ts";
 import { type Documenting, describeRoute, type Text } from "../http/router.ts";
 import { canSign, type Signer, selectSigner, sign } from "../keys/signing_keys.ts";
 import { logWarning } from "../lib/log.ts";
@@ -74,22 +73,21 @@ declare module "hono" {
 	}
 }
 
-/** Whether the request has `Prefer: receipt`, and the service can sign. */
-export const wantsReceipt = (c: Context<App>) =>
-	canSign(c.env) && preferenceOf(c, "receipt") !== undefined;
-
 /**
  * Returns the statements that a receipt needs, for the end of the batch of the revocation: its last
- * entry is the newest of all then.
+ * entry is the newest of all then. Returns undefined if the service can't sign.
  */
-export const selectReceipt = (db: Database) => ({
-	entry: db
-		.select({ position: activityLog.position, id: entryId.as("entry_id") })
-		.from(activityLog)
-		.orderBy(desc(activityLog.position))
-		.limit(1),
-	signer: selectSigner(db),
-});
+export const selectReceipt = (db: Database, env: Env) =>
+	canSign(env)
+		? {
+				entry: db
+					.select({ position: activityLog.position, id: entryId.as("entry_id") })
+					.from(activityLog)
+					.orderBy(desc(activityLog.position))
+					.limit(1),
+				signer: selectSigner(db),
+			}
+		: undefined;
 
 type Made = {
 	revoked: Revoked;

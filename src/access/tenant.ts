@@ -10,6 +10,7 @@ import type { Details, Entry, SignedEntry } from "../db/record.ts";
 import { ACCESS_LEVELS, type AccessLevel, type Resource } from "../db/schema/levels.ts";
 import type { App } from "../env.ts";
 import { badCredentials, orNotFound } from "../http/errors.ts";
+import { preferenceOf } from "../http/prefer.ts";
 import { countRequest } from "../http/rate_limit.ts";
 import { addressOf, checkAddress, countFailure } from "../keys/addresses.ts";
 import { cache, evict } from "../keys/keys.ts";
@@ -24,7 +25,7 @@ import { checkKey } from "./key_check.ts";
 import { usedKeyOf } from "./origin.ts";
 import type { Precondition } from "./precondition.ts";
 import type { QueryValues } from "./query_scope.ts";
-import { newReceipt, type Revoked, selectReceipt, wantsReceipt } from "./receipts.ts";
+import type { Revoked } from "./receipts.ts";
 import { assertStillAllowed } from "./recheck.ts";
 import { formOf, idsOf, type Target } from "./target.ts";
 import { commit, type Write } from "./unit_of_work.ts";
@@ -229,7 +230,11 @@ export class Tenant {
 		...parts
 	}: TenantWrite & { answer?: Statement; rows?: Statement }): Promise<unknown> {
 		const { organization_id: organization, project_id: project } = this.caller;
-		const receipt = revokes && wantsReceipt(this.#c) && selectReceipt(this.db);
+		const receipts =
+			revokes && preferenceOf(this.#c, "receipt") !== undefined
+				? await import("./receipts.ts")
+				: undefined;
+		const receipt = receipts?.selectReceipt(this.db, this.env);
 		const access = assertStillAllowed(this.env, this.db, this.key.hash, this.caller);
 		const signature = { user_id: this.key.user_id, created_at: this.at, organization, project };
 		const write = {
@@ -240,12 +245,12 @@ export class Tenant {
 			answers: { rows, ...receipt },
 		};
 		const results = await commit(this.env, this.db, write, this.#c);
-		if (receipt) {
+		if (receipts && receipt && revokes) {
 			const [[entry] = [], [signer] = []] = [results.entry, results.signer];
 			// Keys end everywhere, whichever organization the path names.
 			const organization_id = revokes.user && this.caller.organization_uuid;
 			const made = { revoked: revokes, organization_id, entry, signer };
-			this.#c.set("receipt", await newReceipt(this.env, made));
+			this.#c.set("receipt", await receipts.newReceipt(this.env, made));
 		}
 		return answer ? orNotFound(results.rows?.[0]) : results.rows;
 	}

@@ -88,10 +88,10 @@ export default router({
 			const file = await c.env.ASSETS.fetch(
 				new Request(new URL("/openapi.json", c.req.url), c.req.raw),
 			);
-			if (!file.body) return c.newResponse(null, file);
-			const text = (await file.text()).replace(SERVER, new URL(c.req.url).origin);
-			file.headers.delete("content-length");
-			return c.newResponse(text, file);
+			const headers = new Headers(file.headers);
+			headers.delete("content-length");
+			const text = file.body && (await file.text()).replace(SERVER, new URL(c.req.url).origin);
+			return c.newResponse(text, new Response(null, { status: file.status, headers }));
 		},
 	)
 	.get(

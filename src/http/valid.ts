@@ -1,6 +1,5 @@
 import { type Hook, zValidator } from "@hono/zod-validator";
 import type { Context, MiddlewareHandler } from "hono";
-import { createMiddleware } from "hono/factory";
 import * as z from "zod";
 import type { App } from "../env.ts";
 import { lazy } from "../lib/lazy.ts";
@@ -205,17 +204,13 @@ const NO_FIELDS = lazy(() => z.object({}));
  * operation takes none.
  * @param guard what to call before a 400, if the operation has neither a body nor a query
  */
-export const checkRest = (operation: Operation, guard: First) =>
-	createMiddleware<App>(async (c, next) => {
-		if (c.get("strict")) {
-			const { first = guard, body, form } = operation;
-			const parameters = [...unusedParameters(operation, Object.keys(c.req.queries()))];
-			await rejectUnused(c, { found: parameters, kind: "parameter", first });
-			const takesNone = body === undefined && form === undefined && !isRead(c.req.method);
-			// What isn't JSON has no fields.
-			const value = takesNone ? await readValue(c, {}).catch(() => ({})) : {};
-			const fields = [...unusedFields(NO_FIELDS(), value)];
-			await rejectUnused(c, { found: fields, kind: "field", first });
-		}
-		await next();
-	});
+export async function checkRest(c: Context<App>, operation: Operation, guard: First) {
+	const { first = guard, body, form } = operation;
+	const parameters = [...unusedParameters(operation, Object.keys(c.req.queries()))];
+	await rejectUnused(c, { found: parameters, kind: "parameter", first });
+	const takesNone = body === undefined && form === undefined && !isRead(c.req.method);
+	// What isn't JSON has no fields.
+	const value = takesNone ? await readValue(c, {}).catch(() => ({})) : {};
+	const fields = [...unusedFields(NO_FIELDS(), value)];
+	await rejectUnused(c, { found: fields, kind: "field", first });
+}

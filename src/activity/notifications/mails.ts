@@ -198,7 +198,7 @@ export function compose(appUrl: string, digest: Digest): Omit<Mail, "to"> {
 	const { subject, line, label, advice } = WORDINGS[type];
 	const n = events.length;
 	const listed = events.slice(0, MAX_LISTED).map((event) => ({
-		text: unlinked`${titleOf(event)} – ${trusted(dateAndTime(new Date(event.created_at)))}\n${line(event)}`,
+		text: unlinked`${titleOf(event)} \u2013 ${trusted(dateAndTime(new Date(event.created_at)))}\n${line(event)}`,
 		link: { label, url: linkTo(appUrl, pageFor(digest, event)) },
 	}));
 	const others = n - listed.length;
