@@ -1,5 +1,11 @@
 import { type Column, type SQL, type SQLWrapper, sql } from "drizzle-orm";
-import { ACCESS_LEVELS, ADMIN, BY_DEFAULT, type Resource } from "../db/schema/levels.ts";
+import {
+	ACCESS_LEVELS,
+	type AccessLevel,
+	ADMIN,
+	BY_DEFAULT,
+	type Resource,
+} from "../db/schema/levels.ts";
 import type { QueryScope } from "./query_scope.ts";
 
 /*
@@ -117,11 +123,12 @@ export function levelIn(terms: Terms) {
 }
 
 /**
- * SQL condition: `levelIn` is at least a viewer's. It is flat, because SQLite allows a depth of 100.
+ * SQL condition: `levelIn` is at least a viewer's, or `need`. It is flat, because SQLite allows a
+ * depth of 100.
  * @param others other reasons to view it: SQL for levels or null
  */
-export const mayView = (terms: Terms, others = sql``) =>
-	sql`${firstLevel(terms, sql`${others} ${terms.own} ->> ${ALL},`)} >= 1`;
+export const mayView = (terms: Terms, others = sql``, need: AccessLevel = "viewer") =>
+	sql`${firstLevel(terms, sql`${others} ${terms.own} ->> ${ALL},`)} >= ${literal(ACCESS_LEVELS[need])}`;
 
 /** SQL for `organizations.access` of the tenant's organization. */
 export const everyoneIn = (organization: SQL) =>

@@ -2,7 +2,7 @@ import { and, type Column, eq, type SQL, type SQLWrapper, sql } from "drizzle-or
 import { inList } from "../db/client.ts";
 import { contains } from "../db/contains.ts";
 import { countWhere } from "../db/list.ts";
-import { ADMIN } from "../db/schema/levels.ts";
+import { type AccessLevel, ADMIN } from "../db/schema/levels.ts";
 import { organizations, projects } from "../db/schema/organizations.ts";
 import { members, projectMembers, users } from "../db/schema/people.ts";
 import { personalApiKeys } from "../db/schema/personal_api_keys.ts";
@@ -33,22 +33,24 @@ const isProjectMember = sql`exists (select 1 from ${projectMembers}
 const PRIVACY = { isPrivate: projects.access_control, isProjectMember };
 
 /**
- * SQL condition on `projects` and `members`: the member may view the project.
+ * SQL condition on `projects` and `members`: the member may view the project, or has `need`.
  * @param everyone SQL for `organizations.access`
  */
-export const isOpen = (everyone: SQLWrapper) =>
+export const isOpen = (everyone: SQLWrapper, need?: AccessLevel) =>
 	mayView(
 		{ own: members.access, everyone, resource: "project", id: projects.id, privacy: PRIVACY },
 		sql`case when ${members.level} >= ${ADMIN_LEVEL} then 4 when not ${projects.access_control} and ${everyone} is null then 3 end,`,
+		need,
 	);
 
-/** SQL condition on `projects`: the user can see the project. */
+/** SQL condition on `projects`: the user can see the project, or has `need`. */
 export const visibleTo = (
 	user_id: number | Column | SQL<number>,
 	everyone?: SQLWrapper,
+	need?: AccessLevel,
 ) => sql`exists (
   select 1 from ${members} ${everyone ? sql`` : sql`join ${organizations} on ${organizations.id} = ${members.organization_id}`}
-  where ${members.organization_id} = ${projects.organization_id} and ${members.user_id} = ${user_id} and ${isOpen(everyone ?? organizations.access)})`;
+  where ${members.organization_id} = ${projects.organization_id} and ${members.user_id} = ${user_id} and ${isOpen(everyone ?? organizations.access, need)})`;
 
 const { client_id, scoped_organizations, scoped_projects } = personalApiKeys;
 
@@ -73,8 +75,8 @@ export const ofVisibleProjects = ({ organization, key }: QueryScope) => sql`
  * SQL condition: the caller can see the project, and the key's restrictions include it.
  * @param everyone SQL for `organizations.access`, if the statement has it
  */
-export const visibleProject = (tenant: QueryScope, everyone?: SQLWrapper) =>
-	sql`${visibleTo(tenant.key.user_id, everyone)} and ${reachableProject(tenant)}`;
+export const visibleProject = (tenant: QueryScope, everyone?: SQLWrapper, need?: AccessLevel) =>
+	sql`${visibleTo(tenant.key.user_id, everyone, need)} and ${reachableProject(tenant)}`;
 
 /** Selects the given projects that belong to the organization and that the caller can see. */
 export const selectVisibleProjects = (tenant: QueryScope, ids: number[] = []) =>

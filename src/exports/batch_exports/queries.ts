@@ -1,6 +1,7 @@
 import { and, eq, sql } from "drizzle-orm";
 import { v7 } from "uuid";
 import type * as z from "zod";
+import { everyoneIn } from "../../access/access_levels.ts";
 import { assertRoom } from "../../access/objects.ts";
 import { readPage } from "../../access/pages.ts";
 import type { Tenant } from "../../access/tenant.ts";
@@ -53,7 +54,10 @@ export const list = (tenant: Tenant, page: Page) =>
 
 export const find = async (tenant: Tenant, id: string) => toBatchExport(await read(tenant, id));
 
-/** Inserts an export. Without a project in the path, it belongs to the oldest visible one. */
+/**
+ * Inserts an export. Without a project in the path, it belongs to the oldest one that the caller may
+ * change.
+ */
 export async function insert(tenant: Tenant, body: z.infer<typeof create>) {
 	const { db, env } = tenant;
 	const [[project]] = await tenant.read(
@@ -63,12 +67,15 @@ export async function insert(tenant: Tenant, body: z.infer<typeof create>) {
 			.where(
 				tenant.kind === "project"
 					? eq(projects.id, tenant.project)
-					: and(eq(projects.organization_id, tenant.organization), visibleProject(tenant)),
+					: and(
+							eq(projects.organization_id, tenant.organization),
+							visibleProject(tenant, everyoneIn(tenant.organization), "editor"),
+						),
 			)
 			.orderBy(projects.id)
 			.limit(1),
 	);
-	if (!project) throw invalid(null, "The organization has no project that you can see.");
+	if (!project) throw invalid(null, "The organization has no project that you can change.");
 	const { destination, xql_query, ...rest } = body;
 	const { start_at = null, end_at = null, paused = false } = rest;
 	const { model = "events" } = rest;

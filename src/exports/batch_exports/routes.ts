@@ -375,7 +375,7 @@ export const ofOrganization = () =>
 		section: "Batch exports",
 		listed: "Lists the exports of all projects that you can see, newest first.",
 		added:
-			"Creates an export in the oldest project that you can see. The first window is the one in progress.",
+			"Creates an export in the oldest project that you can change. The first window is the one in progress.",
 	});
 
 export const ofProject = () =>

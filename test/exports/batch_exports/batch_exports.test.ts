@@ -179,7 +179,7 @@ describe("creating", () => {
 			.set({ access_control: true })
 			.where(eq(projects.organization_id, organizationId(id)));
 		expect(await asMember()).toMatchObject(
-			wrong("invalid_input", "The organization has no project that you can see.", null),
+			wrong("invalid_input", "The organization has no project that you can change.", null),
 		);
 	});
 
