@@ -1,8 +1,11 @@
 /** Who caused an entry, and from where (docs/audit.md#who-acted-and-from-where). */
+import { sql } from "drizzle-orm";
 import * as z from "zod";
+import { isOpened } from "../../access/access_levels.ts";
 import type { Tenant } from "../../access/tenant.ts";
-import { ADMIN } from "../../db/schema/levels.ts";
+import { ACCESS_LEVELS, ADMIN } from "../../db/schema/levels.ts";
 import { KEY_KINDS, type Origin } from "../../db/schema/origin.ts";
+import { members } from "../../db/schema/people.ts";
 import { explain } from "../../http/fields.ts";
 
 const ACTOR_TYPES = ["person", "service_account", "app", "operator", "system", "plugin"] as const;
@@ -124,8 +127,17 @@ export const originCells = {
 	request_id: ({ origin }: Pick<Caused, "origin">) => origin?.request?.request_id ?? null,
 };
 
-/** Whether the caller may see where the requests of others came from. */
-export const seesOrigins = ({ caller }: Tenant) => (caller.member_level ?? 0) >= ADMIN;
+/** What an auditor has: access to the activity log that was given to them. */
+const AUDIT = { resource: "activity_log", id: null, need: ACCESS_LEVELS.viewer } as const;
+
+/** Whether the caller may see where the requests of others came from: admins and auditors. */
+export const seesOrigins = ({ caller }: Tenant) =>
+	(caller.member_level ?? 0) >= ADMIN || isOpened(caller.access.controls, AUDIT);
+
+/** `seesOrigins` in SQL. */
+export const seesOriginsIn = ({ organization, key }: Tenant) => sql`exists (
+	select 1 from ${members} where ${members.organization_id} = ${organization} and ${members.user_id} = ${key.user_id}
+		and (${members.level} >= ${ADMIN} or ${members.access} ->> '*' >= ${AUDIT.need} or ${members.access} ->> 'activity_log' >= ${AUDIT.need}))`;
 
 /**
  * Returns a function that removes from an entry where its request came from, unless the caller may

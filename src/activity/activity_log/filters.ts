@@ -1,11 +1,12 @@
 import { and, eq, gt, lt, type SQL, sql } from "drizzle-orm";
 import type * as z from "zod";
 import type { Tenant } from "../../access/tenant.ts";
-import { isAdmin, userWith } from "../../access/visible.ts";
+import { userWith } from "../../access/visible.ts";
 import { positionFrom, positionUntil } from "../../db/entries.ts";
 import { activityLog } from "../../db/schema/activity_log.ts";
 import { users } from "../../db/schema/people.ts";
 import { normalizeAddress } from "../../http/fields.ts";
+import { seesOriginsIn } from "./actor.ts";
 import type { filters } from "./shape.ts";
 
 export type Filters = z.infer<typeof filters>;
@@ -15,7 +16,7 @@ const { position, user_id, created_at } = activityLog;
 /** SQL condition: the request came from the address, and the caller may see that. */
 const isFrom = (tenant: Tenant, address: string) => sql`(
 	substr(${activityLog.origin}, 1, ${address.length + 1}) = ${`${address}\t`}
-	and (${isAdmin(tenant)} or ${user_id} = ${tenant.key.user_id}))`;
+	and (${seesOriginsIn(tenant)} or ${user_id} = ${tenant.key.user_id}))`;
 
 /** The condition for filters that no index serves; undefined if there are none. */
 export const matches = (

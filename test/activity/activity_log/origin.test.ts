@@ -1,6 +1,7 @@
 import { env } from "cloudflare:workers";
 import { eq, sql } from "drizzle-orm";
 import { expect, test } from "vitest";
+import { AUDITOR } from "../../../src/db/schema/access.ts";
 import { activityLog } from "../../../src/db/schema/activity_log.ts";
 import { organizationId } from "../../../src/db/schema/organizations.ts";
 import { personalApiKeys } from "../../../src/db/schema/personal_api_keys.ts";
@@ -112,7 +113,7 @@ test("members see where they acted from themselves, and only admins where others
 	}
 });
 
-test("the log is filtered by address, which finds only their own requests for members", async () => {
+test("the log is filtered by address, which finds only their own requests for members, and all for auditors", async () => {
 	const home = await world();
 	const member = await join(home.id, 1);
 	await rename(home, home.key);
@@ -123,6 +124,13 @@ test("the log is filtered by address, which finds only their own requests for me
 	expect((await call("GET", at, { key: member.key })).body).toMatchObject({
 		count: 0,
 		results: [],
+	});
+	const auditor = await join(home.id, 1);
+	const put = { body: { member: auditor.uuid } };
+	expect((await home.here("POST", `/roles/${AUDITOR}/members`, put)).status).toBe(201);
+	expect((await call("GET", at, { key: auditor.key })).body).toMatchObject({
+		count: 1,
+		results: [{ origin: ORIGIN }],
 	});
 	const project = `/api/projects/${home.project}/activity_log?address=${FROM["cf-connecting-ip"]}`;
 	expect((await home.ask("GET", project)).body).toMatchObject({ results: [] });
