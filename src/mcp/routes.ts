@@ -1,5 +1,5 @@
 import { createMiddleware } from "hono/factory";
-import { asCaller } from "../access/middleware.ts";
+import { asCaller, controlled } from "../access/middleware.ts";
 import { anyKey, READ_SCOPES } from "../access/scopes.ts";
 import type { App } from "../env.ts";
 import { forbidden } from "../http/errors.ts";
@@ -61,7 +61,8 @@ const nameScopes = createMiddleware<App>(async (c, next) => {
 /** Serves `/mcp` (docs/mcp.md). It is stateless, so there is no stream to GET. */
 export const mcp = (api: Api) =>
 	router()
-		.use(jsonRpcErrors, checkOrigin, nameScopes, authenticateKey, anyKey, asCaller)
+		.use(jsonRpcErrors, checkOrigin, nameScopes, authenticateKey, anyKey)
+		.use(controlled({ because: "The operations that tools call check access." }), asCaller)
 		.all("/", allowOnly(["POST"]), async (c) => {
 			const { serve } = await import("./server.ts");
 			const response = await serve(c, api);
