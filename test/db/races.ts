@@ -11,6 +11,7 @@ const SCOPES = {
 	"/pipeline_": "Plugin",
 	"/service_accounts/:service_account_id/keys": "ServiceAccountKey",
 	"/projects/:project_id/members": "ProjectMember",
+	"/roles/:id/members": "RoleMember",
 	"/identities/": "Identity",
 	"/scim/tokens/": "ScimToken",
 };

@@ -31,7 +31,10 @@ describe("operations", () => {
 			allowed: false,
 		});
 		const reads = await tool("list_operations", { tag: "Members", changes: false });
-		expect(reads.operations).toMatchObject([{ operationId: "listMembers", allowed: true }]);
+		expect(reads.operations).toMatchObject([
+			{ operationId: "listMembers", allowed: true },
+			{ operationId: "reviewMembers", allowed: true },
+		]);
 		const none = await tool("list_operations", { tag: "no such tag" });
 		expect(none).toMatchObject({ operations: [], nearest: [] });
 		expect(none.tags).toContain("Members");

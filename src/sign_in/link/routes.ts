@@ -1,5 +1,5 @@
 import { createMiddleware } from "hono/factory";
-import { asCaller } from "../../access/middleware.ts";
+import { asCaller, controlled } from "../../access/middleware.ts";
 import { anyKey } from "../../access/scopes.ts";
 import type { App } from "../../env.ts";
 import { accepted, noContent, ok, router } from "../../http/router.ts";
@@ -177,6 +177,7 @@ export default router({
 		sameOrigin,
 		authenticateKey,
 		anyKey,
+		controlled({ because: "Signing in needs no access." }),
 		asCaller,
 		async (c) => {
 			await useKey(c);
