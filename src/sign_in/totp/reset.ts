@@ -71,7 +71,7 @@ const selectTarget = (tenant: Tenant, uuid: string) =>
 
 type Target = Awaited<ReturnType<typeof selectTarget>>[number];
 
-/** Throws 403 if the caller may not reset the member's factor, 400 if there is none. */
+/** Throws 403 if the caller may not reset the member's factor. */
 function check({ caller, key }: Tenant, target: Target) {
 	const why = whyNotResetFactor({ user_id: key.user_id, level: caller.level }, target);
 	if (why) throw forbidden(why);
@@ -79,7 +79,6 @@ function check({ caller, key }: Tenant, target: Target) {
 		throw forbidden(
 			"The member also belongs to an organization in which you can't do this. Ask the operator of the service.",
 		);
-	if (!target.has_factor) throw invalid(null, "The member has no second factor.");
 }
 
 /** Finds a member whose factor the caller may reset. */
@@ -119,6 +118,7 @@ export const reset = (tenant: Tenant, uuid: string, given: Given) =>
 		assertPerson(tenant);
 		const [row, target] = [orNotFound(caller), orNotFound(found)];
 		check(tenant, target);
+		if (!target.has_factor) throw invalid(null, "The member has no second factor.");
 		if (!hasFactor(row))
 			throw invalid(
 				null,
