@@ -59,9 +59,7 @@ export const roleMembers = sqliteTable(
 
 /**
  * Each gives a role, a member or everyone a level of access to a resource, or to one of its objects.
- *
- * Triggers `projects_access`, `plugins_access`, `webhooks_access`, `domains_access` and
- * `batch_exports_access`, after a delete: delete those about the object.
+ * Triggers of the tables of objects delete those about an object with it, such as `projects_access`.
  */
 export const accessControls = sqliteTable(
 	"access_controls",

@@ -71,6 +71,7 @@ export type Destination = { type: string; config: Record<string, unknown> };
  * No foreign key to the project: running exports must be cleaned up after it is deleted.
  *
  * Trigger `batch_exports_delete`, when an export is marked as deleted: cancels its runs and backfills.
+ * Trigger `batch_exports_access`, after a delete: deletes the access controls about the export.
  */
 export const batchExports = sqliteTable(
 	"batch_exports",

@@ -62,7 +62,10 @@ export const organizationId = (uuid: string | SQL): SQL<number> =>
 export const organizationUuid = (id: Column | SQL<number>): SQL<string | null> =>
 	sql`(select o.uuid from organizations as o where o.id = ${id})`;
 
-/** Trigger `projects_delete`, after a delete: marks the project's batch exports as deleted. */
+/**
+ * Trigger `projects_delete`, after a delete: marks the project's batch exports as deleted.
+ * Trigger `projects_access`, after a delete: deletes the access controls about the project.
+ */
 export const projects = sqliteTable(
 	"projects",
 	{
@@ -83,6 +86,7 @@ export const projects = sqliteTable(
 /**
  * Trigger `domains_delete`, after a delete: deletes the identities at the domain's providers, and all
  * rows of its SCIM provider (src/db/schema/scim.ts).
+ * Trigger `domains_access`, after a delete: deletes the access controls about the domain.
  */
 export const domains = sqliteTable(
 	"domains",

@@ -32,6 +32,7 @@ const FAMILY_BITS = `iif(${hasMethod("onEvent", "exportEvents", "composeWebhook"
     or (capabilities ->> '$.methods' is not null
       and not (${hasMethod("onEvent", "exportEvents", "composeWebhook", "processEvent")})), 4, 0)`;
 
+/** Trigger `plugins_access`, after a delete: deletes the access controls about the plugin. */
 export const plugins = sqliteTable(
 	"plugins",
 	{

@@ -31,7 +31,11 @@ export type Delivery = {
 	created_at: string;
 };
 
-/** Endpoints of an organization (docs/webhooks.md). Events after `position` are due. */
+/**
+ * Endpoints of an organization (docs/webhooks.md). Events after `position` are due.
+ *
+ * Trigger `webhooks_access`, after a delete: deletes the access controls about the webhook.
+ */
 export const webhooks = sqliteTable(
 	"webhooks",
 	{
