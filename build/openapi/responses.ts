@@ -170,7 +170,10 @@ function partsOf(route: Route, own: Record<string, string>): [number, object][] 
 		...(hasTag(route) ? [[304, {}] satisfies [number, object]] : []),
 		...Object.entries(also).map(([status, shape]): [number, object] => [
 			Number(status),
-			shape instanceof z.ZodVoid ? {} : content(schemaOf(shape)),
+			// The recorded answer is this one if the other has no body.
+			shape instanceof z.ZodVoid
+				? {}
+				: content(schemaOf(shape), undefined, json || media ? undefined : example),
 		]),
 		...errorStatuses(route).map((status): [number, object] => [
 			status,

@@ -1,7 +1,7 @@
 /** The examples of apps. */
 import { createHash } from "node:crypto";
 import * as z from "zod";
-import type { Recorder } from "./recorder.ts";
+import { RECEIPT, type Recorder } from "./recorder.ts";
 
 const VERIFIER = "example-verifier".padEnd(43, "0");
 
@@ -45,8 +45,11 @@ export async function apps({ record, refuse }: Recorder, url: string, client_id:
 	}
 	const id = await allow();
 	await record("listOrganizationOauthGrants");
-	await record("revokeOrganizationOauthGrant", { parameters: { id } });
-	await record("revokeOauthGrant", { parameters: { uuid: "@me", id: await allow() } });
+	await record("revokeOrganizationOauthGrant", { parameters: { id }, headers: RECEIPT });
+	await record("revokeOauthGrant", {
+		parameters: { uuid: "@me", id: await allow() },
+		headers: RECEIPT,
+	});
 }
 
 const Started = z.object({ user_code: z.string() });

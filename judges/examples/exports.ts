@@ -44,9 +44,9 @@ const R2 = { type: "R2", config: { prefix: "events/", compression: "gzip" } };
 /**
  * @param kind the word in operation ids: exports are below their organization and below their
  * project
- * @param slow the URL of an HTTP destination that never responds
+ * @param peer the URL of HTTP destinations: it never responds at /slow, and rejects all at /gone
  */
-export async function exports(recorder: Recorder, kind: "" | "Project", slow: string) {
+export async function exports(recorder: Recorder, kind: "" | "Project", peer: string) {
 	const { record, refuse } = recorder;
 	const name = `${kind}BatchExport`;
 	const { id } = await record(`create${name}`, {
@@ -69,8 +69,14 @@ export async function exports(recorder: Recorder, kind: "" | "Project", slow: st
 	await record(`unpause${name}`, { parameters, body: { backfill: false } });
 	await record(`testNew${name}`, { body: { destination: R2, model: "events" } });
 	await runs(recorder, name);
-	await cancellations(recorder, name, slow);
+	await cancellations(recorder, name, `${peer}/slow`);
+	await failures(recorder, name, `${peer}/gone`);
+	const copy = await record(`duplicate${name}`, {
+		parameters,
+		body: { name: "Events to Dublin", destination: { config: { region: "eu-west-1" } } },
+	});
 	await record(`list${name}s`);
+	await record(`delete${name}`, { parameters: { id: String(copy.id) } });
 	await record(`delete${name}`, { parameters });
 }
 
@@ -99,6 +105,7 @@ async function runs({ record, refuse, waitFor }: Recorder, name: string) {
 	await record(`list${name}Logs`, { parameters: { ...parameters, limit: 3 } });
 	await record(`list${name}Backfills`, { parameters });
 	await record(`list${name}Metrics`, { parameters });
+	await record(`get${name}Totals`);
 	await record(`list${name}Ranges`, { parameters });
 	await record(`retry${name}Run`, { parameters: run, body: { from: "start" } });
 	await waitFor(`list${name}Runs`, { parameters }, ended(2));
@@ -141,5 +148,33 @@ async function cancellations({ record, refuse, waitFor }: Recorder, name: string
 	};
 	await record(`get${name}Backfill`, { parameters: backfilled });
 	await record(`cancel${name}Backfill`, { parameters: backfilled });
+	await record(`delete${name}`, { parameters });
+}
+
+/** Records what people decide about a run that has failed. */
+async function failures({ record, waitFor }: Recorder, name: string, url: string) {
+	const { id } = await record(`create${name}`, {
+		body: {
+			name: "Events to an old receiver",
+			destination: { type: "HTTP", config: { url } },
+			interval: "hour",
+		},
+	});
+	const parameters = { id: String(id) };
+	const failed = () =>
+		waitFor(
+			`list${name}Runs`,
+			{ parameters },
+			({ results }) => results?.length === 1 && results.every((run) => run.finished_at),
+		);
+	await record(`backfill${name}`, {
+		parameters,
+		body: { start_at: hoursAgo(2), end_at: hoursAgo(1) },
+	});
+	await failed();
+	await record("getAttention");
+	await record(`retry${name}`, { parameters, body: { after: hoursAgo(2) } });
+	await failed();
+	await record(`dismiss${name}`, { parameters, body: { after: hoursAgo(2) } });
 	await record(`delete${name}`, { parameters });
 }

@@ -10,13 +10,14 @@ import { conflict, throttled } from "../../src/http/errors.ts";
 import { HOUR_MS, MINUTE_MS } from "../../src/lib/time.ts";
 import { listen } from "../../test/support/peers.ts";
 import { serveNew } from "../kept_server.ts";
+import { access } from "./access.ts";
 import { appDocument, apps, devices } from "./apps.ts";
 import { auditStreams } from "./audit_streams.ts";
 import { events, exports } from "./exports.ts";
 import { keysIn, normalizer } from "./normalize.ts";
 import * as people from "./people.ts";
 import { plugins } from "./plugins.ts";
-import { recorder } from "./recorder.ts";
+import { RECEIPT, recorder } from "./recorder.ts";
 import { passkeys, signIn, twoFactor } from "./sign_in.ts";
 import { webhooks } from "./webhooks.ts";
 
@@ -36,12 +37,16 @@ const texts = new Map<string, string>();
 
 /**
  * A resolver with only these records (RFC 8484). It never responds at /slow, accepts all requests
- * at /webhook, and has the document of an app at /app.
+ * at /webhook and none at /gone, and has the document of an app at /app.
  */
 const peer = createServer(async (request, response) => {
 	if (request.url === "/slow") return;
 	if (request.url === "/webhook") {
 		response.writeHead(204).end();
+		return;
+	}
+	if (request.url === "/gone") {
+		response.writeHead(410).end();
 		return;
 	}
 	if (request.url === "/app") {
@@ -85,6 +90,7 @@ await people.service(record);
 await people.users(record, project);
 await people.organizations(record, project);
 const { uuid } = await people.invites(record);
+await access(record, uuid);
 await people.members(record, uuid);
 await people.projectMembers(record, uuid);
 await people.notifications(record, uuid);
@@ -102,17 +108,17 @@ await apps(record, url, appUrl);
 await events(record);
 await auditStreams(record);
 await webhooks(record, `${peerUrl}/webhook`);
-await exports(record, "", `${peerUrl}/slow`);
-await exports(record, "Project", `${peerUrl}/slow`);
+await exports(record, "", peerUrl);
+await exports(record, "Project", peerUrl);
 await plugins(record);
 await record.record("listActivity", { parameters: { scope: "Domain", activity: "created" } });
 await record.record("listProjectActivity", { parameters: { scope: "BatchExport", limit: 2 } });
 const secrets = [
 	...(await passkeys(record, APP_URL)),
-	...(await twoFactor(record)),
 	...(await signIn(record, "analyst@example.com", work)),
+	...(await twoFactor(record, uuid)),
 ];
-await record.record("removeMember", { parameters: { user__uuid: uuid } });
+await record.record("removeMember", { parameters: { user__uuid: uuid }, headers: RECEIPT });
 const codes = await devices(record, url);
 
 const normalize = normalizer({
@@ -124,6 +130,7 @@ const normalize = normalizer({
 		...codes,
 		[url, APP_URL],
 		[`${peerUrl}/slow`, "https://receiver.example.com/events"],
+		[`${peerUrl}/gone`, "https://receiver.example.com/old"],
 		[`${peerUrl}/webhook`, "https://receiver.example.com/webhook"],
 		[appUrl, "https://notes.example.com/app"],
 		[`localhost:${peerPort}`, "notes.example.com"],

@@ -10,7 +10,8 @@ const STEP_MS = 10_000;
 /** The hour in which the examples take place. */
 const HOUR = Date.parse("2026-11-02T10:00:00.000Z");
 
-const UUID = /\b[\da-f]{8}-[\da-f]{4}-([\da-f])[\da-f]{3}-[\da-f]{4}-[\da-f]{12}\b/g;
+/** All except those that are the same everywhere, such as of the role Auditor. */
+const UUID = /\b(?!0{8})[\da-f]{8}-[\da-f]{4}-([\da-f])[\da-f]{3}-[\da-f]{4}-[\da-f]{12}\b/g;
 const TIME = /\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/g;
 const DAY = /^\d{4}-\d\d-\d\d$/;
 /** Keys and tokens for SCIM. */
@@ -19,6 +20,8 @@ const MASK = /tnt_(?:scim_)?…[0-9A-Za-z]{4}/g;
 const CURSOR = /(?<=[?&]cursor=)[\w-]+/g;
 /** The duration of a run in its log. */
 const DURATION = /(?<= bytes?, )[\d.]+ seconds?/g;
+/** Receipts, which are signed: JWS in the compact form. */
+const SIGNED = /\beyJ[\w-]+\.[\w-]+\.[\w-]+/g;
 const TOKEN = /(?<![\w-])[\w-]{43}(?![\w-])/g;
 
 const DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
@@ -78,15 +81,16 @@ export function normalizer({ texts, steps, keys }: Options) {
 
 	/**
 	 * Replaces a time. Whole hours, and whole minutes before the recording, keep their distance to
-	 * the hour. Other times become the time of their step, or the start of the hour.
+	 * the hour. Other times become the time of their step, hours after it, or the start of the hour.
 	 */
 	function time(text: string) {
 		const at = Date.parse(text);
-		if (Math.abs(at - start) > 7 * DAY_MS) return text;
+		if (at < start - DAY_MS || at > start + 7 * DAY_MS) return text;
 		if (at % (at < start ? MINUTE_MS : HOUR_MS) === 0)
 			return new Date(at - hour + HOUR).toISOString();
-		const step = steps.findLastIndex((began) => began <= at);
-		return new Date(HOUR + (step + 1) * STEP_MS).toISOString();
+		const ahead = Math.max(0, Math.floor((at - start) / HOUR_MS)) * HOUR_MS;
+		const step = steps.findLastIndex((began) => began <= at - ahead);
+		return new Date(HOUR + (step + 1) * STEP_MS + ahead).toISOString();
 	}
 
 	const days = Math.floor(HOUR / DAY_MS) - Math.floor(hour / DAY_MS);
@@ -104,6 +108,7 @@ export function normalizer({ texts, steps, keys }: Options) {
 			.replace(CURSOR, cursor)
 			.replace(KEY, key)
 			.replace(MASK, (mask) => masks.get(mask) ?? mask)
+			.replace(SIGNED, "eyJhbGciOiJFZERTQSJ9.example.example")
 			.replace(TOKEN, token)
 			.replace(UUID, uuid)
 			.replace(TIME, time)

@@ -1,5 +1,5 @@
 /** The examples of organizations, people, keys, domains and projects. */
-import type { Recorder } from "./recorder.ts";
+import { RECEIPT, type Recorder } from "./recorder.ts";
 import { scim } from "./scim.ts";
 import { singleSignOn } from "./sso.ts";
 
@@ -163,10 +163,10 @@ export async function keys({ record, refuse }: Recorder) {
 	const parameters = { id: String(id) };
 	await record("getPersonalApiKey", { parameters });
 	await record("updatePersonalApiKey", { parameters, body: { label: "Weekly report" } });
-	await record("rollPersonalApiKey", { parameters });
+	await record("rollPersonalApiKey", { parameters, body: { overlap: "1h" } });
 	await record("listPersonalApiKeys");
 	await record("listPersonalApiKeyUsage", { parameters });
-	await record("revokePersonalApiKey", { parameters });
+	await record("revokePersonalApiKey", { parameters, headers: RECEIPT });
 }
 
 export async function serviceAccounts({ record }: Recorder) {
@@ -188,10 +188,10 @@ export async function serviceAccounts({ record }: Recorder) {
 	const parameters = { ...within, id: String(id) };
 	await record("getServiceAccountKey", { parameters });
 	await record("updateServiceAccountKey", { parameters, body: { label: "Deployment" } });
-	await record("rollServiceAccountKey", { parameters });
+	await record("rollServiceAccountKey", { parameters, body: { overlap: "24h" } });
 	await record("listServiceAccountKeys", { parameters: within });
 	await record("listServiceAccountKeyUsage", { parameters });
-	await record("revokeServiceAccountKey", { parameters });
+	await record("revokeServiceAccountKey", { parameters, headers: RECEIPT });
 	const trusted = await record("createTrustedIssuer", {
 		parameters: within,
 		body: {
@@ -210,7 +210,7 @@ export async function serviceAccounts({ record }: Recorder) {
 	});
 	await record("listTrustedIssuers", { parameters: within });
 	await record("deleteTrustedIssuer", { parameters: ofTrusted });
-	await record("deleteServiceAccount", { parameters: ofAccount });
+	await record("deleteServiceAccount", { parameters: ofAccount, headers: RECEIPT });
 }
 
 export async function oauthClients({ record, refuse }: Recorder) {

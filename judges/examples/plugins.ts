@@ -83,6 +83,7 @@ async function configs({ record, refuse, waitFor }: Recorder, ids: Configs) {
 	const id = ids.script - 1;
 	const parameters = { id };
 	await record("listPluginConfigs");
+	await record("listOrganizationPluginConfigs");
 	await record("getPluginConfig", { parameters });
 	await record("updatePluginConfig", { parameters, body: { name: "Invoices", order: 4 } });
 	await record("rearrangePluginConfigs", { body: { orders: { [id]: 1, [ids.alert]: 2 } } });

@@ -62,6 +62,9 @@ function operations() {
 	);
 }
 
+/** Headers of a request to revoke something that want a receipt. */
+export const RECEIPT = { prefer: "receipt" };
+
 const FORM = "application/x-www-form-urlencoded";
 
 /** @param defaults values of parameters that most paths have */

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { TOTP } from "otpauth";
 import * as z from "zod";
 import { newAuthenticator } from "../../test/support/authenticator.ts";
-import type { Recorder } from "./recorder.ts";
+import { RECEIPT, type Recorder } from "./recorder.ts";
 
 /** Strings in the examples that differ from run to run, and their replacements. */
 type Replacements = [from: string, to: string][];
@@ -22,8 +22,14 @@ const replace = (secret: string, codes: string[] | null | undefined): Replacemen
 
 const secretOf = ({ secret }: { secret?: string | null | undefined }) => secret ?? "";
 
-/** Records the second factor of the caller. At the end, it is disabled. */
-export async function twoFactor({ record, refuse }: Recorder): Promise<Replacements> {
+/**
+ * Records the second factor of the caller, with which that of a member is reset. At the end, it is
+ * disabled.
+ */
+export async function twoFactor(
+	{ record, refuse }: Recorder,
+	user__uuid: string,
+): Promise<Replacements> {
 	const parameters = { uuid: "@me" };
 	const secret = secretOf(await record("beginTwoFactor", { parameters }));
 	const code = new TOTP({ secret }).generate();
@@ -34,8 +40,9 @@ export async function twoFactor({ record, refuse }: Recorder): Promise<Replaceme
 	await refuse("replaceTwoFactorCodes", 400, { parameters, body: { code: "lost" } });
 	const replaced = await record("replaceTwoFactorCodes", { parameters, body: { code: first } });
 	await refuse("disableTwoFactor", 400, { parameters, body: { code: second } });
-	const [third = ""] = replaced.recovery_codes ?? [];
-	await record("disableTwoFactor", { parameters, body: { code: third } });
+	const [third = "", fourth = ""] = replaced.recovery_codes ?? [];
+	await record("resetMemberTwoFactor", { parameters: { user__uuid }, body: { code: third } });
+	await record("disableTwoFactor", { parameters, body: { code: fourth } });
 	return [
 		[code, CODE],
 		...replace(secret, confirmed.recovery_codes),
@@ -66,7 +73,7 @@ async function sessions(record: Recorder["record"], cookie: string) {
 	const { results = [] } = await record("listSessions", { parameters, headers, key: null });
 	await record("endOtherSessions", { parameters, headers, key: null });
 	const one = { ...parameters, id: String(results[0]?.id) };
-	await record("endSession", { parameters: one, headers, key: null });
+	await record("endSession", { parameters: one, headers: { ...headers, ...RECEIPT }, key: null });
 }
 
 /**

@@ -18,7 +18,7 @@ export async function webhooks({ record, refuse, waitFor }: Recorder, url: strin
 	);
 	await record("listWebhookDeliveries", { parameters: { ...parameters, limit: 2 } });
 	await record("getWebhook", { parameters });
-	await record("rollWebhook", { parameters });
+	await record("rollWebhook", { parameters, body: { overlap: "24h" } });
 	await record("replayWebhook", { parameters, body: { since: "2026-11-02T10:00:00Z" } });
 	await record("replayWebhookDelivery", {
 		parameters: { ...parameters, delivery_id: String(results?.[0]?.id) },
