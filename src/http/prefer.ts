@@ -10,17 +10,16 @@ declare module "hono" {
 	}
 }
 
-/** A preference with its value, which can be quoted, and parameters, which we ignore. */
-const PREFERENCE = /^\s*([\w-]+)\s*(?:=\s*(?:"([^"]*)"|([^\s";]*)))?\s*(?:;|$)/;
-
 /**
  * Returns the value of a preference in `Prefer` (RFC 7240), "" if it has none, or undefined if the
  * request doesn't have it. Of several with the same name, the first counts.
  */
 export function preferenceOf({ req }: Context, name: string): string | undefined {
 	for (const part of req.header("prefer")?.split(",") ?? []) {
-		const [, found, quoted, token] = PREFERENCE.exec(part) ?? [];
-		if (found?.toLowerCase() === name) return (quoted ?? token ?? "").toLowerCase();
+		// What follows a semicolon are parameters, which no preference of ours has.
+		const [given = ""] = part.split(";", 1);
+		const [found = "", value = ""] = given.split("=", 2).map((word) => word.trim().toLowerCase());
+		if (found === name) return value.replace(/^"(.*)"$/, "$1");
 	}
 	return undefined;
 }

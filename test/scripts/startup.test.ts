@@ -11,6 +11,7 @@ test("an isolate that starts evaluates no packages and tables but these, and no 
 		"idempotency_keys",
 		"levels",
 		"organizations",
+		"origin",
 		"people",
 		"personal_api_keys",
 		"webhooks",

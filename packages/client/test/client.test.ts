@@ -73,7 +73,7 @@ test("a query's values are sent as they are, and lists repeated", async () => {
 		family: ["pipeline_destinations", "pipeline_import_apps"],
 	});
 	expect(sent.map(({ url: target }) => new URL(target).searchParams.toString())).toEqual([
-		"limit=5&activity=a+%26+b%2Fc",
+		"activity=a+%26+b%2Fc&limit=5",
 		"family=pipeline_destinations&family=pipeline_import_apps",
 	]);
 });
