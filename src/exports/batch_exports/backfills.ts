@@ -132,9 +132,15 @@ async function tryCancel(tenant: Tenant, id: string, backfill_id: string) {
 	});
 }
 
-/** Reads the export, and the running backfills of its project. */
+/**
+ * Reads the export, and the running backfills of its project. The project in the path needs no
+ * subquery about the export, in which `@current` would be deeper than SQLite allows.
+ */
 export async function readWithRunning(tenant: Tenant, id: string) {
-	const project = sql`(select ${batchExports.project_id} from ${batchExports} where ${eq(batchExports.id, rowIdOf(tenant, id))})`;
+	const project =
+		tenant.kind === "project"
+			? tenant.project
+			: sql`(select ${batchExports.project_id} from ${batchExports} where ${eq(batchExports.id, rowIdOf(tenant, id))})`;
 	const [[row], running] = await tenant.read(
 		selectOneExport(tenant, id),
 		selectRunning(tenant.db, project),

@@ -387,6 +387,16 @@ describe("changing", () => {
 		);
 	});
 
+	test("an export of the current project or organization is backfilled and unpaused", async () => {
+		for (const tenant of ["organizations", "projects"]) {
+			const { ask, path } = await exporting({ paused: true });
+			for (const operation of ["backfill", "unpause"]) {
+				const there = `/api/${tenant}/@current${path}/${operation}`;
+				expect((await ask("POST", there, { body: {} })).status, there).toBe(200);
+			}
+		}
+	});
+
 	test("an export whose interval changes while it is unpaused follows the new interval's grid", async () => {
 		for (const body of [{}, { backfill: true }]) {
 			const { here, made, path } = await exporting({
