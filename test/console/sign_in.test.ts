@@ -11,6 +11,7 @@ import {
 	newAddress,
 	newMember,
 	newOrganization,
+	watch,
 } from "./support/browser.ts";
 import { inviteTo, linkTo } from "./support/mail.ts";
 import { follow, pasteKey, signOut } from "./support/people.ts";
@@ -162,6 +163,7 @@ inBrowser("an invite of a user with a second factor", (open) => {
 		await page.getByLabel("Email address").fill(email);
 		await button(page, "Continue").click();
 		const other = await page.context().newPage();
+		watch(other);
 		await other.goto(await linkTo(email));
 		await button(other, "Sign in").click();
 		await other.getByText("I have lost my second factor").click();

@@ -24,6 +24,12 @@ const REJECTIONS = /the server responded with a status of 4\d\d/;
 /** What a browser found wrong with a page. */
 const problems = new WeakMap<Page, string[]>();
 
+/** Collects what is wrong with a page from now on, for `checkLooks`. */
+export function watch(page: Page) {
+	const { url, provider } = inject("console");
+	problems.set(page, problemsOf(page, [url, provider], REJECTIONS));
+}
+
 /** An address in a network that nobody else has. */
 const newNetwork = () =>
 	`2001:db8:${Array.from(crypto.getRandomValues(new Uint16Array(2)), (part) => part.toString(16)).join(":")}::1`;
@@ -46,7 +52,7 @@ export type Open = (
 export function inBrowser(name: string, tests: (open: Open) => void) {
 	withBrowser(name, (newPage) => {
 		tests(async (path, { key = ownKey, width = 1280, address, ...more } = {}) => {
-			const { url, provider } = inject("console");
+			const { url } = inject("console");
 			const page = await newPage({
 				viewport: { width, height: 800 },
 				timezoneId: "UTC",
@@ -55,7 +61,7 @@ export function inBrowser(name: string, tests: (open: Open) => void) {
 				permissions: ["clipboard-read", "clipboard-write"],
 				extraHTTPHeaders: { "cf-connecting-ip": address ?? newNetwork() },
 			});
-			problems.set(page, problemsOf(page, [url, provider], REJECTIONS));
+			watch(page);
 			await page.goto(`${url}${path}${key && `#key=${key}`}`);
 			// A key in a link is kept only once the service has accepted it. Nothing is drawn before
 			// that.
