@@ -69,7 +69,12 @@ const ATTENTION = {
 	scope: "organization",
 	because: "It lists only objects that the caller may view.",
 } as const;
-const CONFIG = { scope: "plugin", resource: "plugin", isConfig: true } as const;
+const CONFIG = {
+	scope: "plugin",
+	resource: "plugin",
+	isConfig: true,
+	parameter: "plugin_config_id",
+} as const;
 const DOMAIN = { scope: "organization", resource: "domain" } as const;
 const EXPORT = { scope: "batch_export", resource: "batch_export" } as const;
 const LOG = { scope: "activity_log", resource: "activity_log" } as const;

@@ -1,5 +1,6 @@
 import type { Handler, MiddlewareHandler } from "hono";
 import { expect, test } from "vitest";
+import { isLookedUp } from "../src/access/controlled_objects.ts";
 import { safeRetries } from "../src/access/idempotency.ts";
 import {
 	asCaller,
@@ -89,4 +90,17 @@ test.each(routes)("$method $path runs behind its guard", (route) => {
 	const end = isRead(route.method) ? ["own"] : ["endPreview", "own"];
 	expect([chain.slice(0, guards.length), chain.slice(-end.length)]).toEqual([guards, end]);
 	expect(chain.length).toBeGreaterThanOrEqual(guards.length + end.length);
+});
+
+test("the guard knows the object of every path with one that access controls can be about", () => {
+	const unknown = routes.filter((route) => {
+		const rows = families.filter(({ path }) => `${route.path}/`.startsWith(`${path}/`));
+		const [row] = rows.toSorted((a, b) => b.path.length - a.path.length);
+		if (!row?.access.resource || !isLookedUp(row.access.resource)) return false;
+		const words = route.path.slice(row.path.length).split("/");
+		const { parameter = "id" } = row.access;
+		const isKnown = row.path.includes(`/:${parameter}`) || words.includes(`:${parameter}`);
+		return words.some((word) => word.startsWith(":")) && !isKnown && !words.includes(":id");
+	});
+	expect(unknown).toEqual([]);
 });

@@ -58,6 +58,11 @@ const ofDay = (where = sql`true`) => sql`(select count(*) from activity_log as n
 	where noted.organization_id = value ->> 'organization_id' and noted.item_id = value ->> 'item_id'
 		and not noted.is_system and ${where})`;
 
+/** SQL condition: nothing was revoked since, because a receipt says that no entry comes after it. */
+const isStillThere = sql`exists (select 1 from members as m
+	where m.organization_id = value ->> 'organization_id' and m.user_id = value ->> 'user_id')
+	and exists (select 1 from personal_api_keys as k where k.id = value ->> 'key_id')`;
+
 /** Writes the sums of members that have not reached the limits of the day. */
 async function write({ DB, ACCESS_EVENTS_PER_DAY }: Env, sums: Sum[]) {
 	const perDay = Number(ACCESS_EVENTS_PER_DAY);
@@ -74,13 +79,15 @@ async function write({ DB, ACCESS_EVENTS_PER_DAY }: Env, sums: Sum[]) {
 		// How many rows before this one are about the same organization and member.
 		const of_organization = countUp(`${sum.organization_id}`);
 		const of_member = countUp(`${sum.organization_id} ${sum.user_id}`);
-		return { ...sum, is_system: false, item_id, name, trigger, of_organization, of_member };
+		const key_id = sum.origin.key?.id ?? null;
+		return { ...sum, is_system: false, item_id, name, trigger, key_id, of_organization, of_member };
 	});
 	const isSame = sql`noted.user_id = value ->> 'user_id'`;
 	const isRead = sql`noted.scope = 'ActivityLog' and ${isSame}`;
 	const mayWrite = sql`${ofDay()} + (value ->> 'of_organization') < ${perDay}
 		and ${ofDay(isSame)} + (value ->> 'of_member') < ${perDay / 3}
-		and (value ->> 'scope' <> 'ActivityLog' or ${ofDay(isRead)} = 0)`;
+		and (value ->> 'scope' <> 'ActivityLog' or ${ofDay(isRead)} = 0)
+		and ${isStillThere}`;
 	await insertEntries(drizzle(DB), rows, mayWrite);
 }
 

@@ -73,12 +73,12 @@ export function lookUp(kind: ObjectKind, named: SQL) {
 	>`iif(${organizations.access} is null or ${members.level} >= ${ADMIN}, null, ${found})`;
 }
 
-/** SQL condition: the organization has this object. */
+/** SQL condition: the organization has the object with this id, as access controls have it. */
 export const isObject = (
 	resource: Resource & (ObjectKind | "project"),
 	organization: SQL,
 	id: string,
 ) =>
 	resource === "project"
-		? sql`exists (select 1 from ${projects} where ${projects.organization_id} = ${organization} and ${projects.id} = cast(${id} as integer))`
-		: sql`exists (select 1 ${OBJECTS[resource].find(organization, sql`${id}`)})`;
+		? sql`exists (select 1 from ${projects} where ${projects.organization_id} = ${organization} and ${projects.id} = cast(${id} as integer) and cast(${projects.id} as text) = ${id})`
+		: sql`exists (select 1 ${OBJECTS[resource].find(organization, sql`${id}`)} and ${OBJECTS[resource].id} = ${id})`;

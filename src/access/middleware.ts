@@ -32,7 +32,7 @@ function objectIn(c: Context<App>): Target["object"] {
 	const family = c.get("controlled");
 	if (!family.resource || !isLookedUp(family.resource)) return undefined;
 	const { resource, parameter = "id", isConfig } = family;
-	const id = c.req.param(parameter);
+	const id = c.req.param(parameter) ?? c.req.param("id");
 	if (id === undefined) return undefined;
 	return { kind: isConfig ? "plugin_config" : resource, id: id.toLowerCase() };
 }
@@ -96,7 +96,7 @@ export const atLeast = (level: number) =>
 export type Controlled =
 	| {
 			resource: Resource;
-			/** The parameter with the object's id; `id` by default. */
+			/** The parameter with the object's id in paths where it isn't `id`. */
 			parameter?: string;
 			/** The id is that of one of a plugin's configs. */
 			isConfig?: true;

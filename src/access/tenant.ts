@@ -90,12 +90,15 @@ export class Tenant {
 	}
 
 	/**
-	 * Checks the access to an object that a body names, after `read`.
+	 * Checks the access to an object that a body names, or with null to all of them, after `read`.
 	 * @throws 403
 	 */
-	requireAccess(need: AccessLevel, resource: Resource, id: string | number) {
+	requireAccess(need: AccessLevel, resource: Resource, id: string | number | null) {
 		const { controls, project } = this.caller.access;
-		const level = within(project, levelOf(controls, { resource, id: String(id) }));
+		const level = within(
+			project,
+			levelOf(controls, { resource, id: id === null ? null : String(id) }),
+		);
 		if (level < ACCESS_LEVELS[need]) throw accessNeeded(resource, need, level);
 	}
 

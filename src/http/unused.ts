@@ -74,14 +74,15 @@ const MAX_CHARACTERS = 100;
 const nameOf = ({ path }: Unused) => shorten(path.join("__"), MAX_CHARACTERS);
 
 function withNearest(unused: Unused) {
-	const found = nearest(`${unused.path.at(-1)}`, unused.known);
+	const name = `${unused.path.at(-1)}`;
+	const found = name.length > MAX_CHARACTERS ? undefined : nearest(name, unused.known);
 	return found === undefined ? nameOf(unused) : `${nameOf(unused)} (did you mean ${found}?)`;
 }
 
-const listed = (names: string[]) =>
+const listed = (unused: Unused[], inWords: (one: Unused) => string) =>
 	[
-		...names.slice(0, MAX_NAMES),
-		...(names.length > MAX_NAMES ? [`${names.length - MAX_NAMES} more`] : []),
+		...unused.slice(0, MAX_NAMES).map(inWords),
+		...(unused.length > MAX_NAMES ? [`${unused.length - MAX_NAMES} more`] : []),
 	].join(", ");
 
 /**
@@ -105,10 +106,8 @@ export function unknownError(
 	];
 	const plural = unknown.length === 1 ? "" : "s";
 	const detail = [
-		...(unknown.length > 0
-			? [`Unknown ${kind}${plural}: ${listed(unknown.map(withNearest))}.`]
-			: []),
-		...(readOnly.length > 0 ? [`Not applied here: ${listed(readOnly.map(nameOf))}.`] : []),
+		...(unknown.length > 0 ? [`Unknown ${kind}${plural}: ${listed(unknown, withNearest)}.`] : []),
+		...(readOnly.length > 0 ? [`Not applied here: ${listed(readOnly, nameOf)}.`] : []),
 	].join(" ");
 	return invalid(nameOf(first), detail, "unknown_field");
 }

@@ -37,6 +37,7 @@ async function tryDuplicate(
 	{ destination, name }: z.infer<typeof Duplicate>,
 ) {
 	const row = await read(tenant, original);
+	tenant.requireAccess("editor", "batch_export", null);
 	const { db, env } = tenant;
 	const before = exportCipher(env, row);
 	const stored = destination ? await merged(before, row.destination, destination) : row.destination;

@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { body, query } from "../../access/input.ts";
+import { needs } from "../../access/middleware.ts";
 import { page } from "../../http/page.ts";
 import {
 	accepted,
@@ -188,6 +189,7 @@ const routes = ({ Id, section, listed, added }: Mounted) =>
 				description:
 					"Makes a copy of the export with its secrets, but without its runs. It is paused. Its schedule stands where that of the export stands: to move to another destination, duplicate the export with the changed `destination`, test it, pause the old one, and unpause the copy with `backfill`. If it is another server, you must send its secrets.",
 			}),
+			needs("manager"),
 			body(duplicate, batchExports.find),
 			async (c) =>
 				c.json(

@@ -127,7 +127,7 @@ const selectVisible = cacheStatement(["project_ids"], (tenant, { project_ids }) 
 			and(
 				eq(projects.organization_id, tenant.organization),
 				inList(projects.id, project_ids),
-				visibleProject(tenant),
+				visibleProject(tenant, undefined, "editor"),
 			),
 		),
 );

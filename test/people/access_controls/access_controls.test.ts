@@ -115,6 +115,38 @@ describe("access controls", () => {
 		expect(created.body).toMatchObject({ code: "does_not_exist", attr: "plugin" });
 	});
 
+	test("of a plugin hold for the logs of its configs", async () => {
+		const home = await furnished();
+		const ada = await plain(home);
+		const logs = `/api/projects/${home.project}/plugin_configs/${home.config}/logs`;
+		expect((await ada.ask("GET", logs)).status).toBe(200);
+		await giver(home)("plugin", "none", { member: ada.uuid });
+		expect((await ada.ask("GET", logs)).status).toBe(404);
+	});
+
+	test("to view a project don't let an invite give more", async () => {
+		const home = await furnished();
+		const ada = await plain(home);
+		await giver(home)("project", "viewer", { resource_id: String(home.project) });
+		const body = {
+			target_email: `${crypto.randomUUID()}@example.com`,
+			private_project_access: [{ id: home.project, level: 1 }],
+		};
+		expect(await ada.here("POST", "/invites", { body })).toMatchObject({ status: 400 });
+		expect((await home.here("POST", "/invites", { body })).status).toBe(201);
+	});
+
+	test("let nobody duplicate an export who may not create one", async () => {
+		const home = await furnished();
+		const give = giver(home);
+		const ada = await plain(home);
+		const path = `/batch_exports/${home.batch_export}/duplicate`;
+		expect((await ada.here("POST", path, { body: {} })).status).toBe(201);
+		await give("batch_export", "viewer");
+		await give("batch_export", "manager", { resource_id: home.batch_export });
+		expect((await ada.here("POST", path, { body: {} })).status).toBe(403);
+	});
+
 	test("to a project limit what is in it, and hide it", async () => {
 		const home = await furnished();
 		const give = giver(home);
@@ -237,6 +269,11 @@ describe("access controls", () => {
 		],
 		[
 			{ resource: "batch_export", resource_id: "'; --", access_level: "none" },
+			"resource_id",
+			"does_not_exist",
+		],
+		[
+			{ resource: "plugin", resource_id: "01", access_level: "none" },
 			"resource_id",
 			"does_not_exist",
 		],

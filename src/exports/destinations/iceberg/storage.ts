@@ -32,7 +32,7 @@ function splitLocation(location: string) {
 	const [, bucket_name, key] = LOCATION.exec(location) ?? [];
 	if (bucket_name === undefined || key === undefined)
 		throw new MisconfiguredError(
-			`The table's files are at ${location}, but exports only write to buckets with the API of S3 (s3://).`,
+			`The table's files are at ${location.slice(0, location.indexOf(":") + 1)}, but exports only write to buckets with the API of S3 (s3://).`,
 		);
 	return { bucket_name, key };
 }
@@ -50,6 +50,9 @@ function settingsOf(location: string, config: Settings, table: LoadedTable) {
 	const vended = vendedFor(location, table);
 	const { bucket_name } = splitLocation(location);
 	const region = config.region ?? vended["s3.region"] ?? vended["client.region"] ?? "us-east-1";
+	// It becomes part of a host, which the catalog must not choose.
+	if (!/^[\w-]+$/.test(region))
+		throw new MisconfiguredError("The catalog gives no valid region: set region.");
 	const common = { bucket_name, region, prefix: "" };
 	if (config.aws_access_key_id) {
 		const { aws_access_key_id, aws_secret_access_key, aws_session_token, endpoint_url } = config;
