@@ -14,7 +14,7 @@ const escapeHtml = (text: string) =>
  * Wraps a part that can be wider than the page, so that it scrolls separately, also by keyboard.
  */
 const scrollable = (name: string, label: string, content: string) =>
-	`<div class="${name}" role="region" aria-label="${label}" tabindex="0">${content}</div>\n`;
+	`<div class="${name}" role="group" aria-label="${label}" tabindex="0">${content}</div>\n`;
 
 /**
  * Renders a diagram as SVG without styles. Its colours are variables of style.css, and its font is

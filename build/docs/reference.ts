@@ -104,7 +104,7 @@ const fieldRows = (schema: Schema) =>
 	}));
 
 const code = (value: unknown) =>
-	html`<div class="code" role="region" aria-label="Code" tabindex="0"><pre><code>${
+	html`<div class="code" role="group" aria-label="Code" tabindex="0"><pre><code>${
 		typeof value === "string" ? value : JSON.stringify(value, null, 2)
 	}</code></pre></div>`;
 
