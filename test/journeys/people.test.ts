@@ -60,7 +60,7 @@ inBrowser("people", (open) => {
 		await page.getByText("“nobody” isn't an email address.").waitFor();
 		await page.getByLabel("Payroll").selectOption("Admin");
 		await button(page, "Invite 2 people").click();
-		await page.getByText("Correct or remove invalid email addresses.").waitFor();
+		await page.getByText("Correct or remove what is invalid.").waitFor();
 		await addresses.fill(`"Hopper, Grace" <${email}>; admin@example.com`);
 		await button(page, "Invite 2 people").click();
 		await page.getByRole("heading", { name: "1 of 2 invited" }).waitFor();
