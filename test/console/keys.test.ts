@@ -45,7 +45,7 @@ inBrowser("keys", (open) => {
 		const page = await open("/console/keys/new", { key: session, address: "127.0.0.1" });
 		await page.getByLabel("Name").fill("Nightly import");
 		await button(page, "Run exports").click();
-		await page.getByText("Send all events and persons to any server").waitFor();
+		await page.getByText("Also start backfills, retry and cancel runs, pause and resume").waitFor();
 		await page.getByLabel("Selected projects").check();
 		await button(page, "Create key").click();
 		await page.getByText("Select at least one, or remove the restriction.").waitFor();
