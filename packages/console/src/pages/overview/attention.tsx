@@ -87,7 +87,7 @@ function Retry({ item, onDone }: { item: AttentionItem; onDone: () => void }) {
 	}
 	return (
 		<SmallButton aria-label={`Retry ${item.name}`} onPress={retry}>
-			{item.undelivered_windows === 1 ? "Retry it" : "Retry them"}
+			Retry
 		</SmallButton>
 	);
 }
