@@ -293,11 +293,6 @@ inBrowser("the settings", (open) => {
 		expect(await page.getByLabel("Unused sessions end after").inputValue()).toBe("720");
 		await page.getByLabel("Unused sessions end after").selectOption("30 minutes");
 		await page.getByLabel("Sessions end after", { exact: true }).selectOption("12 hours");
-		await page.getByLabel("Logo").fill("no uuid");
-		await button(page, "Save").click();
-		await page.getByText("Must be a valid UUID.").waitFor();
-		await page.getByLabel("Logo").fill("");
-		await page.getByText("Must be a valid UUID.").waitFor({ state: "detached" });
 		await button(page, "Save").click();
 		await page.getByRole("button", { name: "Organization: Renamed Ltd" }).waitFor();
 		expect(await client.organizations.get({ id: organization.id })).toMatchObject({
