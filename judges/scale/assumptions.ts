@@ -170,7 +170,7 @@ export const LIMITS = {
 	/** src/db/client.ts: `deleteOlderThan`. */
 	deletions_a_tick: 10_000,
 	/** src/activity/audit_streams/deliver.ts: the typical number within `MAX_STATEMENTS`. */
-	streams_a_tick: 70,
+	streams_a_tick: 55,
 };
 
 /**
