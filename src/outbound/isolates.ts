@@ -1,5 +1,6 @@
 import { digest } from "../keys/keys.ts";
 import { logError } from "../lib/log.ts";
+import { within } from "../lib/within.ts";
 
 const MAX_CPU_MS = 10_000;
 
@@ -44,14 +45,8 @@ export async function callIsolate<T>(
 ): Promise<T> {
 	const { id, code } = await readWorker(env, name);
 	const callIn = (worker: WorkerStub) => {
-		const called = call(worker);
-		const { promise: late, reject } = Promise.withResolvers<never>();
-		const seconds = TIMEOUT_MS / 1000;
-		const timer = setTimeout(
-			() => reject(new Error(`The call of ${name} took longer than ${seconds} seconds.`)),
-			TIMEOUT_MS,
-		);
-		return Promise.race([called, late]).finally(() => clearTimeout(timer));
+		const late = new Error(`The call of ${name} took longer than ${TIMEOUT_MS / 1000} seconds.`);
+		return within(TIMEOUT_MS, late, () => call(worker));
 	};
 	return callIn(env.LOADER.get(id, () => code)).catch((error: unknown) => {
 		logError(name, error);

@@ -1,4 +1,5 @@
 import type { Answer, DecodedPacket, RecordType } from "dns-packet";
+import { within } from "../lib/within.ts";
 import { sendRequest } from "./fetch.ts";
 
 const TIMEOUT_MS = 3000;
@@ -29,10 +30,12 @@ export async function query(
 ): Promise<Answered | Failure> {
 	const invalid = whyInvalid(name);
 	if (invalid !== null) return { error: invalid, retryable: false };
-	const answer = await ask(env, name, type).catch((error: unknown) =>
-		error instanceof Error && error.name === "TimeoutError"
-			? `The resolver did not answer within ${TIMEOUT_MS / 1000} seconds.`
-			: "The resolver can't be reached, or its response isn't a DNS message.",
+	const late = new Error(`The resolver did not answer within ${TIMEOUT_MS / 1000} seconds.`);
+	const answer = await within(TIMEOUT_MS, late, (signal) => ask(env, name, type, signal)).catch(
+		(error: unknown) =>
+			error === late
+				? late.message
+				: "The resolver can't be reached, or its response isn't a DNS message.",
 	);
 	if (typeof answer === "string") return { error: answer, retryable: true };
 	const code = (answer.flags ?? 0) & 0xf;
@@ -69,14 +72,14 @@ function whyInvalid(name: string): string | null {
 		: null;
 }
 
-async function ask(env: Resolver, name: string, type: RecordType) {
+async function ask(env: Resolver, name: string, type: RecordType, signal: AbortSignal) {
 	const { default: dns } = await import("dns-packet");
 	const request = new Request(env.DOH_URL, {
 		method: "POST",
 		headers: { accept: MESSAGE, "content-type": MESSAGE },
 		body: dns.encode({ type: "query", flags: dns.RECURSION_DESIRED, questions: [{ type, name }] }),
 	});
-	const response = await sendRequest(env, request, { signal: AbortSignal.timeout(TIMEOUT_MS) });
+	const response = await sendRequest(env, request, { signal });
 	if (!response.ok) return `The resolver answered with the HTTP status ${response.status}.`;
 	return dns.decode(Buffer.from(await response.arrayBuffer()));
 }

@@ -1,3 +1,4 @@
+import { within } from "../lib/within.ts";
 import { explainFailure, silence } from "./connection.ts";
 import { MisconfiguredError, UnavailableError } from "./errors.ts";
 import { sendRequest } from "./fetch.ts";
@@ -118,13 +119,12 @@ export function sender(env: Env, timeoutMs: number, maxCharacters = MAX_CHARACTE
 		const url = new URL(request.url);
 		const address = addressOf(url);
 		assertPublic(await hosts.check(url.hostname));
+		const timeout = new Error(silence(address, timeoutMs));
 		try {
-			const response = await sendRequest(env, request, {
-				redirect: "manual",
-				signal: AbortSignal.timeout(timeoutMs),
+			const { status, headers, body } = await within(timeoutMs, timeout, async (signal) => {
+				const response = await sendRequest(env, request, { redirect: "manual", signal });
+				return { status: response.status, headers: response.headers, body: await read(response) };
 			});
-			const { status, headers } = response;
-			const body = await read(response);
 			return {
 				...body,
 				status,
@@ -136,8 +136,7 @@ export function sender(env: Env, timeoutMs: number, maxCharacters = MAX_CHARACTE
 				},
 			};
 		} catch (error) {
-			if (error instanceof Error && error.name === "TimeoutError")
-				throw new Error(silence(address, timeoutMs));
+			if (error === timeout) throw error;
 			hosts.forget(url.hostname);
 			assertPublic(await hosts.check(url.hostname));
 			throw await explainFailure(env, url, address);

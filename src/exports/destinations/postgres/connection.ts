@@ -2,6 +2,7 @@ import type pg from "pg";
 import Client from "pg/lib/client.js";
 import Query from "pg/lib/query.js";
 import { DatabaseError } from "pg-protocol";
+import { within } from "../../../lib/within.ts";
 import { connectionError, silence } from "../../../outbound/connection.ts";
 import { MisconfiguredError } from "../../../outbound/errors.ts";
 import { assertReachable } from "../../../outbound/send.ts";
@@ -96,10 +97,8 @@ export async function connect(env: Env, context: Context, tls = true): Promise<S
 		heardSecurely = secured;
 	});
 	const timeout = new Error(silence(address, timeoutMs));
-	const { promise: late, reject } = Promise.withResolvers<never>();
-	const timer = setTimeout(() => reject(timeout), timeoutMs);
 	try {
-		await Promise.race([client.connect(), late]);
+		await within(timeoutMs, timeout, () => client.connect());
 		return session(client, context);
 	} catch (error) {
 		connection.stream.destroy();
@@ -115,8 +114,6 @@ export async function connect(env: Env, context: Context, tls = true): Promise<S
 			throw new Error(`${address} doesn't respond like PostgreSQL: check the host and the port.`);
 		if (message.includes(NOT_CONNECTED)) throw await connectionError(env, host, address);
 		throw new Error(`The connection to ${address} was closed during sign-in.`);
-	} finally {
-		clearTimeout(timer);
 	}
 }
 

@@ -1,3 +1,4 @@
+import { within } from "../../../../lib/within.ts";
 import type { Row } from "../../../query/rows.ts";
 
 /** How long a server may be silent within its response. */
@@ -27,20 +28,10 @@ export async function* parseRows(stream: ReadableStream<Uint8Array>): AsyncGener
 	}
 }
 
-async function readInTime(reader: ReadableStreamDefaultReader<string>) {
-	let timer: ReturnType<typeof setTimeout> | undefined;
-	const silence = new Promise<never>((_, reject) => {
-		timer = setTimeout(
-			() => reject(new Error("The server stopped sending its response.")),
-			SILENCE_TIMEOUT_MS,
-		);
-	});
-	try {
-		return await Promise.race([reader.read(), silence]);
-	} finally {
-		clearTimeout(timer);
-	}
-}
+const readInTime = (reader: ReadableStreamDefaultReader<string>) =>
+	within(SILENCE_TIMEOUT_MS, new Error("The server stopped sending its response."), () =>
+		reader.read(),
+	);
 
 /** The items of batches, one after another. */
 export class Items<T> {
