@@ -87,10 +87,7 @@ test("requests are written after the last one, or after an hour, and never delay
 	const wait = vi
 		.spyOn(scheduler, "wait")
 		.mockImplementation(() => new Promise((resolve) => timers.push(resolve)));
-	onTestFinished(() => {
-		vi.useRealTimers();
-		wait.mockRestore();
-	});
+	onTestFinished(() => wait.mockRestore());
 	let writes = 0;
 	const prepare = (query: string) => {
 		if (query.includes("personal_api_key_days")) writes += 1;

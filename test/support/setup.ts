@@ -1,6 +1,6 @@
 import { applyD1Migrations, reset } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { afterAll, afterEach, expect } from "vitest";
+import { afterAll, afterEach, expect, vi } from "vitest";
 import { wrongCounters } from "./counters.ts";
 import "./background.ts";
 import "./modules.ts";
@@ -21,6 +21,7 @@ await applyD1Migrations(env.DB, env.MIGRATIONS);
 
 afterEach(({ task }) => {
 	Object.assign(task.meta, takeSpent());
+	vi.useRealTimers();
 });
 
 // After the tests of a file, each counter must have the value of count(*).

@@ -121,7 +121,4 @@ export function stopClock() {
 	const hour = 3_600_000;
 	const now = (Math.floor(Date.now() / hour) + 0.5) * hour;
 	vi.useFakeTimers({ toFake: ["Date"], now });
-	onTestFinished(() => {
-		vi.useRealTimers();
-	});
 }

@@ -1,6 +1,6 @@
 import { env } from "cloudflare:workers";
 import { and, asc, eq, isNull } from "drizzle-orm";
-import { afterAll, beforeEach, expect, vi } from "vitest";
+import { beforeEach, expect, vi } from "vitest";
 import {
 	batchExportRuns,
 	batchExports,
@@ -29,9 +29,6 @@ let clock = Math.floor(latestIdAt() / DAY) * DAY + DAY / 4;
 /** Sets the clock to a new day before each test. */
 export function stopDays() {
 	beforeEach(() => wait(1));
-	afterAll(() => {
-		vi.useRealTimers();
-	});
 }
 
 /** Lets days pass in which nothing happens. */

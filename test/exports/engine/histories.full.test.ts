@@ -1,6 +1,6 @@
 import { env } from "cloudflare:workers";
 import { and, eq, isNull } from "drizzle-orm";
-import { expect, onTestFinished, test, vi } from "vitest";
+import { expect, test, vi } from "vitest";
 import {
 	batchExportBackfills,
 	batchExportRuns,
@@ -31,9 +31,6 @@ const still: Env = {
  */
 async function created(start: number, isFolded = false): Promise<Subject> {
 	vi.useFakeTimers({ toFake: ["Date"], now: start });
-	onTestFinished(() => {
-		vi.useRealTimers();
-	});
 	const { here } = await world();
 	const body = { name: "Export", interval: "hour", destination: { type: "NoOp", config: {} } };
 	const { body: made } = await here("POST", "/batch_exports", { body, env: still });
