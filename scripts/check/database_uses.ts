@@ -20,7 +20,6 @@ const ALLOWED: Record<string, string> = {
 	"src/sign_in/provider/find.ts": PUBLIC,
 	"src/sign_in/provider/state.ts": PUBLIC,
 	"src/people/users/mails.ts": LATER,
-	"src/sign_in/totp/reset.ts": LATER,
 	"src/keys/keys.ts": "Finds the key of the request.",
 	"src/keys/signing_keys.ts":
 		"Makes a key after the guard, if there is none. The rest is public or scheduled.",

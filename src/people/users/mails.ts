@@ -1,7 +1,9 @@
-import { and, eq } from "drizzle-orm";
+import { and, eq, type SQL } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
 import type { Tenant } from "../../access/tenant.ts";
-import { isActivePerson, users } from "../../db/schema/people.ts";
+import { OWNER } from "../../db/schema/levels.ts";
+import { organizations } from "../../db/schema/organizations.ts";
+import { isActivePerson, isAdminLevel, members, users } from "../../db/schema/people.ts";
 import { dateAndTime } from "../../lib/dates.ts";
 import { ownPages } from "../../outbound/console.ts";
 import {
@@ -242,6 +244,31 @@ export async function mailAt(
 			],
 			link: { label: link.label, url: linkTo(env.APP_URL, link.path) },
 		});
+}
+
+/**
+ * Mails the owners of organizations who have proved their address, each once.
+ * @param where SQL condition on `members` and `users`: whose owners
+ * @param write returns the mail, from the uuid of one of the organizations
+ */
+export async function mailOwners(
+	env: Env,
+	where: SQL | undefined,
+	write: (organization: string) => Omit<Parameters<typeof send>[1], "to">,
+) {
+	if (!configured(env)) return;
+	const isOwner = and(isAdminLevel, eq(members.level, OWNER));
+	const owners = await drizzle(env.DB)
+		.select({ email: users.email, first_name: users.first_name, organization: organizations.uuid })
+		.from(members)
+		.innerJoin(users, eq(users.id, members.user_id))
+		.innerJoin(organizations, eq(organizations.id, members.organization_id))
+		.where(and(where, isOwner, isActivePerson, eq(users.is_email_verified, true)))
+		.groupBy(users.id);
+	for (const { email, first_name, organization } of owners) {
+		const { paragraphs, ...mail } = write(organization);
+		await send(env, { to: email, ...mail, paragraphs: [greeting(first_name), ...paragraphs] });
+	}
 }
 
 /** Mails the caller about a change of their own account, after the response. */

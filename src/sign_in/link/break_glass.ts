@@ -1,20 +1,10 @@
-import { and, eq, sql } from "drizzle-orm";
-import { drizzle } from "drizzle-orm/d1";
-import { aliased } from "../../db/client.ts";
-import { OWNER } from "../../db/schema/levels.ts";
-import { domains, organizations } from "../../db/schema/organizations.ts";
-import { isActivePerson, isAdminLevel, members, users } from "../../db/schema/people.ts";
+import { eq, sql } from "drizzle-orm";
+import { domains } from "../../db/schema/organizations.ts";
+import { members } from "../../db/schema/people.ts";
 import { dateAndTime } from "../../lib/dates.ts";
 import { consoleOf } from "../../outbound/console.ts";
-import {
-	addressText,
-	configured,
-	greeting,
-	linkTo,
-	send,
-	trusted,
-	unlinked,
-} from "../../outbound/mail.ts";
+import { addressText, linkTo, trusted, unlinked } from "../../outbound/mail.ts";
+import { mailOwners } from "../../people/users/mails.ts";
 
 /* Signing in without the provider that a domain enforces (docs/sign-on.md#break-glass). */
 
@@ -48,39 +38,16 @@ export async function tellOwners(
 		address,
 	}: { domain_id: string; method: string; address: string | undefined },
 ) {
-	if (!configured(env)) return;
-	const owners = await drizzle(env.DB)
-		.select({
-			email: users.email,
-			first_name: users.first_name,
-			organization: aliased(organizations.uuid, "organization_uuid"),
-		})
-		.from(members)
-		.innerJoin(users, eq(users.id, members.user_id))
-		.innerJoin(organizations, eq(organizations.id, members.organization_id))
-		.where(
-			and(
-				eq(members.organization_id, organizationOf(domain_id)),
-				isAdminLevel,
-				eq(members.level, OWNER),
-				isActivePerson,
-				eq(users.is_email_verified, true),
-			),
-		);
 	const how = method === "passkey" ? "with a passkey" : "by mail and second factor";
-	const text = unlinked`${addressText(email)} signed in ${how}, without the single sign-on that your organization requires, on ${trusted(dateAndTime(new Date()))}, from the IP address ${trusted(address ?? "(unknown)")}.`;
-	for (const owner of owners)
-		await send(env, {
-			to: owner.email,
-			subject: unlinked`Someone signed in to Tenantry without single sign-on`,
-			paragraphs: [
-				greeting(owner.first_name),
-				text,
-				unlinked`You named them as someone who may, in case your provider fails. If this is unexpected, remove them in the settings of the domain, and deactivate their account.`,
-			],
-			link: {
-				label: "Check the settings",
-				url: linkTo(env.APP_URL, consoleOf(owner.organization).domain(domain_id)),
-			},
-		});
+	await mailOwners(env, eq(members.organization_id, organizationOf(domain_id)), (organization) => ({
+		subject: unlinked`Someone signed in to Tenantry without single sign-on`,
+		paragraphs: [
+			unlinked`${addressText(email)} signed in ${how}, without the single sign-on that your organization requires, on ${trusted(dateAndTime(new Date()))}, from the IP address ${trusted(address ?? "(unknown)")}.`,
+			unlinked`You named them as someone who may, in case your provider fails. If this is unexpected, remove them in the settings of the domain, and deactivate their account.`,
+		],
+		link: {
+			label: "Check the settings",
+			url: linkTo(env.APP_URL, consoleOf(organization).domain(domain_id)),
+		},
+	}));
 }

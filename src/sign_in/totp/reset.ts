@@ -1,29 +1,19 @@
-import { and, eq, gte, sql } from "drizzle-orm";
-import { drizzle } from "drizzle-orm/d1";
+import { and, eq, ne, sql } from "drizzle-orm";
 import type { Tenant } from "../../access/tenant.ts";
 import { retry } from "../../access/unit_of_work.ts";
 import { aliased, assertExists, assertThat } from "../../db/client.ts";
-import { OWNER } from "../../db/schema/levels.ts";
 import { organizations } from "../../db/schema/organizations.ts";
-import { isActivePerson, isPerson, members, users } from "../../db/schema/people.ts";
+import { isPerson, members, users } from "../../db/schema/people.ts";
 import { isOpen, passkeys, recoveryCodes, signIns, twoFactors } from "../../db/schema/sign_in.ts";
 import { forbidden, invalid, orNotFound } from "../../http/errors.ts";
 import { dateAndTime } from "../../lib/dates.ts";
 import { now } from "../../lib/time.ts";
 import { consoleOf } from "../../outbound/console.ts";
-import {
-	addressText,
-	configured,
-	greeting,
-	linkTo,
-	send,
-	trusted,
-	unlinked,
-} from "../../outbound/mail.ts";
+import { addressText, linkTo, trusted, unlinked } from "../../outbound/mail.ts";
 import { mayResetFactor, whyNotResetFactor } from "../../people/levels.ts";
 import { select as selectMembers } from "../../people/members/queries.ts";
 import * as sessions from "../../people/personal_api_keys/sessions.ts";
-import { factorResetBy, mailChange } from "../../people/users/mails.ts";
+import { factorResetBy, mailChange, mailOwners } from "../../people/users/mails.ts";
 import { assertPerson, proveRead, selectProvable } from "./caller.ts";
 import { type Given, hasFactor, isEnabled, isUnused, proofRequired, useProof } from "./proof.ts";
 
@@ -157,34 +147,22 @@ export const reset = (tenant: Tenant, uuid: string, given: Given) =>
 	});
 
 /** Mails the owners of all organizations of the member. */
-async function tellOwners({ env, address }: Tenant, target: Target, by: string) {
-	if (!configured(env)) return;
-	const owners = await drizzle(env.DB)
-		.selectDistinct({ email: users.email, first_name: users.first_name, uuid: organizations.uuid })
-		.from(members)
-		.innerJoin(users, eq(users.id, members.user_id))
-		.innerJoin(organizations, eq(organizations.id, members.organization_id))
-		.where(
-			and(
-				sql`${members.organization_id} in (select value from json_each(${JSON.stringify(target.organizations)}))`,
-				gte(members.level, OWNER),
-				isActivePerson,
-				sql`${users.id} <> ${target.user_id}`,
-			),
-		)
-		.groupBy(users.id);
-	for (const { email, first_name, uuid } of owners)
-		await send(env, {
-			to: email,
+const tellOwners = ({ env, address }: Tenant, target: Target, by: string) =>
+	mailOwners(
+		env,
+		and(
+			sql`${members.organization_id} in (select value from json_each(${JSON.stringify(target.organizations)}))`,
+			ne(users.id, target.user_id),
+		),
+		(organization) => ({
 			subject: unlinked`The second factor of a member was reset on Tenantry`,
 			paragraphs: [
-				greeting(first_name),
 				unlinked`${addressText(by)} has reset the second factor of ${addressText(target.email)} on ${trusted(dateAndTime(new Date()))}, from the IP address ${trusted(address ?? "(unknown)")}.`,
 				unlinked`Their sessions have ended. They sign in again with a link by mail, and can then set up a new second factor. If this is unexpected, deactivate or remove both, and ask them.`,
 			],
 			link: {
 				label: "See the member",
-				url: linkTo(env.APP_URL, consoleOf(uuid).memberWith(target.email)),
+				url: linkTo(env.APP_URL, consoleOf(organization).memberWith(target.email)),
 			},
-		});
-}
+		}),
+	);

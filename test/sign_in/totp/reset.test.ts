@@ -36,6 +36,7 @@ const hasFactor = async ({ id }: User) =>
 /** An organization with a member, both with a second factor, and the request that resets one. */
 async function home(level = 1) {
 	const { id, owner, here } = await world();
+	await verify(owner);
 	const member = await join(id, level);
 	const code = await withFactor(owner);
 	const codeOfMember = await withFactor(member);
@@ -57,6 +58,7 @@ async function home(level = 1) {
 test("an owner resets a member's factor with their own: sessions end, the person and the owners are told", async () => {
 	const { id, owner, here, member, code, codeOfMember, mails, resetBy } = await home();
 	const other = await join(id, 15);
+	await verify(other);
 	const given = { token: await linkFor(member), code: await codeOfMember() };
 	expect((await complete(given)).status).toBe(200);
 	const open = await linkFor(member);
