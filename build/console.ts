@@ -40,6 +40,7 @@ function bundleConsole(): Output[] {
 			"tenantry-event-words": `${root}/src/activity/events/words.ts`,
 			"tenantry-file-names": `${root}/src/exports/destinations/files/names.ts`,
 			"tenantry-query": `${root}/src/exports/query/parse.ts`,
+			"tenantry-user-agent": `${root}/src/lib/user_agent.ts`,
 		},
 		outdir: "public/console/assets",
 		entryNames: "[name].[hash]",

@@ -2,7 +2,7 @@ import type { Context } from "hono";
 import type { Origin, UsedKey } from "../db/schema/origin.ts";
 import type { App } from "../env.ts";
 import { addressOf } from "../keys/addresses.ts";
-import { clientOf } from "./client.ts";
+import { clientOf } from "../lib/user_agent.ts";
 import type { GuardRow } from "./guard.ts";
 
 declare module "hono" {

@@ -1,4 +1,5 @@
 import type { Session } from "tenantry-client";
+import { clientOf } from "tenantry-user-agent";
 import { listOf, useLoad } from "../../load.ts";
 import { api } from "../../session.ts";
 import { SecondaryButton, SmallButton } from "../../ui/button.tsx";
@@ -11,35 +12,8 @@ import { Badge, Time } from "../../ui/values.tsx";
 
 const ME = { user: "@me" } as const;
 
-/**
- * The part of the header `User-Agent`, and its name. Browsers also name those that they imitate.
- */
-const BROWSERS = [
-	["Edg", "Edge"],
-	["OPR/", "Opera"],
-	["Firefox/", "Firefox"],
-	["Chrome/", "Chrome"],
-	["Safari/", "Safari"],
-] as const;
-
-const SYSTEMS = [
-	["Windows", "Windows"],
-	["iPhone", "iPhone"],
-	["iPad", "iPad"],
-	["Mac OS X", "macOS"],
-	["Android", "Android"],
-	["CrOS", "ChromeOS"],
-	["Linux", "Linux"],
-] as const;
-
-/** Returns "Firefox on Windows", or the header itself if it is of no known browser. */
-function deviceOf({ user_agent }: Session) {
-	if (user_agent === null) return "Unknown browser";
-	const [browser, system] = [BROWSERS, SYSTEMS].map(
-		(names) => names.find(([part]) => user_agent.includes(part))?.[1],
-	);
-	return browser && system ? `${browser} on ${system}` : user_agent;
-}
+const deviceOf = ({ user_agent }: Session) =>
+	user_agent === null ? "Unknown browser" : clientOf(user_agent);
 
 /** The sessions of the user (docs/keys.md#your-sessions). */
 export function Sessions() {

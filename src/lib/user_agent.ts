@@ -1,9 +1,11 @@
 /** The part of the header `User-Agent`, and its name. Browsers also name those that they imitate. */
 const BROWSERS = [
-	["Edg/", "Edge"],
+	["Edg", "Edge"],
 	["OPR/", "Opera"],
 	["Firefox/", "Firefox"],
+	["FxiOS/", "Firefox"],
 	["Chrome/", "Chrome"],
+	["CriOS/", "Chrome"],
 	["Version/", "Safari"],
 ] as const;
 
@@ -24,6 +26,7 @@ export function clientOf(header: string) {
 		names.find(([part]) => header.includes(part)),
 	);
 	if (!browser || !system) return header.slice("Mozilla/5.0 ".length);
-	const version = Number.parseInt(header.slice(header.indexOf(browser[0]) + browser[0].length), 10);
+	const slash = header.indexOf("/", header.indexOf(browser[0]));
+	const version = Number.parseInt(header.slice(slash + 1), 10);
 	return `${browser[1]} ${version || "?"}, ${system[1]}`;
 }

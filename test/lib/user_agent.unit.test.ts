@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { clientOf } from "../../src/access/client.ts";
+import { clientOf } from "../../src/lib/user_agent.ts";
 
 test.each([
 	[
@@ -13,6 +13,14 @@ test.each([
 	[
 		"Mozilla/5.0 (iPhone; CPU iPhone OS 18_1 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.1 Mobile/15E148 Safari/604.1",
 		"Safari 18, iPhone",
+	],
+	[
+		"Mozilla/5.0 (iPhone; CPU iPhone OS 18_1 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) CriOS/131.0.6778.73 Mobile/15E148 Safari/604.1",
+		"Chrome 131, iPhone",
+	],
+	[
+		"Mozilla/5.0 (Linux; Android 10; K) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/131.0.0.0 Mobile Safari/537.36 EdgA/131.0.0.0",
+		"Edge 131, Android",
 	],
 	["Mozilla/5.0 (compatible; Uptime/1.0)", "(compatible; Uptime/1.0)"],
 	["Terraform/1.9", "Terraform/1.9"],
