@@ -25,7 +25,7 @@ import {
 } from "../../db/schema/levels.ts";
 import { organizations, projects } from "../../db/schema/organizations.ts";
 import { members, projectMembers, users } from "../../db/schema/people.ts";
-import { invalid, orNotFound } from "../../http/errors.ts";
+import { invalid, notFound, orNotFound } from "../../http/errors.ts";
 import { envelope, mapResults, type Page } from "../../http/page.ts";
 import { lazy } from "../../lib/lazy.ts";
 import { ROLES_OF_MEMBER } from "../memberships.ts";
@@ -194,15 +194,14 @@ function subjectOf({ resource, resource_id }: z.infer<typeof question>) {
 	return resource && { resource, id: resource_id?.toLowerCase() ?? "" };
 }
 
-/** @throws 403 unless the caller may know the access of others */
-function checkMayAsk({ caller, key }: Tenant, user_id: number | undefined) {
-	const need = ACCESS_LEVELS.viewer;
-	const isAllowed =
-		user_id === key.user_id ||
-		caller.level >= ADMIN ||
-		isOpened(caller.access.controls, { resource: "organization_member", id: null, need });
-	if (!isAllowed) throw insufficientLevel();
-}
+/** Whether the caller may know the access of others. */
+const mayAskOfOthers = ({ caller }: Tenant) =>
+	caller.level >= ADMIN ||
+	isOpened(caller.access.controls, {
+		resource: "organization_member",
+		id: null,
+		need: ACCESS_LEVELS.viewer,
+	});
 
 /** Explains the access of a member, or lists the members who can view something. */
 export async function explain(tenant: Tenant, page: Page, asked: z.infer<typeof question>) {
@@ -216,16 +215,14 @@ export async function explain(tenant: Tenant, page: Page, asked: z.infer<typeof 
 	const { member = subject ? undefined : "@me" } = asked;
 	if (member === undefined && subject) {
 		const rows = await readPage(tenant, page, {
-			parent: db
-				.select({ id: sql<number>`1`.as("id") })
-				.from(sql`(select 1)`)
-				.where(isHere),
 			select: () => select(tenant, subject).$dynamic(),
-			where: and(ofOrganization, canView(subject)),
+			where: and(ofOrganization, isHere, canView(subject)),
 			by: [members.id],
 			keys: ({ id }) => [id],
 		});
-		checkMayAsk(tenant, undefined);
+		if (!mayAskOfOthers(tenant)) throw insufficientLevel();
+		// The owners can view all that exists.
+		if (rows.count === 0) throw notFound();
 		return mapResults(rows, (row) => toExplained(row, subject));
 	}
 	const { key } = tenant;
@@ -234,9 +231,12 @@ export async function explain(tenant: Tenant, page: Page, asked: z.infer<typeof 
 		select(tenant, subject).where(and(ofOrganization, isAsked)),
 		db.select({ is_here: sql<number>`${isHere}`.as("is_here") }).from(sql`(select 1)`),
 	);
-	checkMayAsk(tenant, found?.member.id);
+	const isSelf = found?.member.id === key.user_id;
+	if (!isSelf && !mayAskOfOthers(tenant)) throw insufficientLevel();
 	const row = orNotFound(here?.is_here ? found : undefined);
 	const results = (subject ? [subject] : subjectsOf(row)).map((each) => toExplained(row, each));
+	// One's own question must not tell what one may not view.
+	if (subject?.id && !results[0]?.can_view && !mayAskOfOthers(tenant)) throw notFound();
 	return envelope(page, {
 		rows: results.slice(page.offset, page.offset + page.limit + 1),
 		count: results.length,

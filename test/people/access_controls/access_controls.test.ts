@@ -397,7 +397,7 @@ describe("access is explained", () => {
 			member: ada.uuid,
 		});
 		const of = `resource=batch_export&resource_id=${home.batch_export}`;
-		const { body } = await ada.here("GET", `/access?member=@me&${of}`);
+		const { body } = await home.here("GET", `/access?member=${ada.uuid}&${of}`);
 		expect(body.results).toMatchObject([
 			{
 				resource: "batch_export",
@@ -416,7 +416,13 @@ describe("access is explained", () => {
 		expect(uuids).toContain(home.member);
 		expect(uuids).not.toContain(ada.uuid);
 		expect(who.body.count).toBe(uuids.length);
-		expect((await ada.here("GET", `/access?${of}`)).status).toBe(403);
+		// One's own question doesn't tell a hidden object from one that doesn't exist.
+		const missing = `resource=batch_export&resource_id=${crypto.randomUUID()}`;
+		for (const asked of [of, missing]) {
+			expect((await ada.here("GET", `/access?member=@me&${asked}`)).status).toBe(404);
+			expect((await ada.here("GET", `/access?${asked}`)).status).toBe(403);
+		}
+		expect((await home.here("GET", `/access?${missing}`)).status).toBe(404);
 		expect((await ada.here("GET", `/access?member=${home.owner.uuid}`)).status).toBe(403);
 		const all = await ada.here("GET", "/access?member=@me");
 		expect(all.body.results.map((each: { access_level: string }) => each.access_level)).toEqual([
