@@ -1,6 +1,7 @@
 import { and, getTableColumns, sql } from "drizzle-orm";
 import type { SQLiteTable } from "drizzle-orm/sqlite-core";
 import { shorten } from "../lib/text.ts";
+import type { Life } from "./event_types.ts";
 import type { Change } from "./schema/activity_log.ts";
 
 /** Replaces secret values in the activity log. */
@@ -17,6 +18,13 @@ const MASKED = [
 
 /** The longest value of what was created or deleted, as JSON. Longer ones are cut. */
 const MAX_VALUE_LENGTH = 500;
+
+/** How the log shows the values of an object that begins or ends. */
+export const LIFE: Record<Life, "created" | "deleted"> = {
+	created: "created",
+	deleted: "deleted",
+	revoked: "deleted",
+};
 
 const isPresent = (value: unknown) => value !== undefined && value !== null;
 

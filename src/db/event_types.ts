@@ -89,9 +89,7 @@ export type ScopeWith<A extends string> = {
 export type Kind = { [S in Scope]: { scope: S; activity: ActivityOf<S> } }[Scope];
 
 /** Activities that begin or end an object. Their entries have its first or last values. */
-export const LIFE = { created: "created", deleted: "deleted", revoked: "deleted" } as const;
-
-type Life = keyof typeof LIFE;
+export type Life = "created" | "deleted" | "revoked";
 
 /** A scope, and one of its activities that begins or ends an object. */
 export type LifeKind = {

@@ -1,6 +1,6 @@
 import { getTableColumns, is, SQL, sql } from "drizzle-orm";
 import { CachedStatement, cacheByForm, placeholder } from "./cached_statements.ts";
-import { valuesAs } from "./changes.ts";
+import { LIFE, valuesAs } from "./changes.ts";
 import {
 	type Connected,
 	type Database,
@@ -9,7 +9,7 @@ import {
 	toJson,
 	withDefaults,
 } from "./client.ts";
-import { type Kind, LIFE, type LifeKind, type OtherKind, type SystemKind } from "./event_types.ts";
+import type { Kind, LifeKind, OtherKind, SystemKind } from "./event_types.ts";
 import { activityLog, type Change } from "./schema/activity_log.ts";
 import { type Origin, pack } from "./schema/origin.ts";
 

@@ -187,7 +187,7 @@ const routes = ({ Id, section, listed, added }: Mounted) =>
 				id: `duplicate${Id}`,
 				summary: "Duplicate an export",
 				description:
-					"Makes a copy of the export with its secrets, but without its runs. It is paused. Its schedule stands where that of the export stands: to move to another destination, duplicate the export with the changed `destination`, test it, pause the old one, and unpause the copy with `backfill`. If it is another server, you must send its secrets.",
+					"Makes a copy of the export with its secrets, but without its runs and access controls. It is paused. Requires the access level `manager` to the export, and `editor` to exports ([access](/docs/access)). Its schedule stands where that of the export stands: to move to another destination, duplicate the export with the changed `destination`, test it, pause the old one, and unpause the copy with `backfill`. If it is another server, you must send its secrets.",
 			}),
 			needs("manager"),
 			body(duplicate, batchExports.find),

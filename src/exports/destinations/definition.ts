@@ -81,3 +81,14 @@ export const define = <C extends z.ZodObject>(definition: Definition<C>) => defi
 export const defineBucket = <C extends BucketShape>(definition: BucketDefinition<C>) => definition;
 
 export const originOf = (url: string | undefined) => URL.parse(url ?? "")?.origin ?? null;
+
+/** Returns the types of a table, and a function that finds one by a name that may be unknown. */
+export function typesOf<T extends string, E>(entries: Record<T, E>) {
+	const isType = (type: string): type is T => Object.hasOwn(entries, type);
+	function definitionOf(type: T): E;
+	function definitionOf(type: string): E | undefined;
+	function definitionOf(type: string) {
+		return isType(type) ? entries[type] : undefined;
+	}
+	return { TYPES: Object.keys(entries).filter(isType), definitionOf };
+}

@@ -10,7 +10,13 @@ import { azure } from "./azure/definition.ts";
 import { bigquery } from "./bigquery/definition.ts";
 import type { OpenBucket } from "./buckets/bucket.ts";
 import { clickhouse } from "./clickhouse/definition.ts";
-import type { BucketDefinition, BucketShape, Definition, Kind } from "./definition.ts";
+import {
+	type BucketDefinition,
+	type BucketShape,
+	type Definition,
+	type Kind,
+	typesOf,
+} from "./definition.ts";
 import type { Destination, Job } from "./destination.ts";
 import { filePattern } from "./files/keys.ts";
 import { rootOf } from "./files/names.ts";
@@ -112,17 +118,7 @@ type Entry = Omit<Definition<z.ZodObject>, "kind" | "secrets" | "server"> & {
 	keyPattern?(stored: unknown, model: Model): string | null;
 };
 
-const entries: Record<Type, Entry> = DESTINATIONS;
-
-const isType = (type: string): type is Type => Object.hasOwn(entries, type);
-
-export const TYPES = Object.keys(entries).filter(isType);
-
-export function definitionOf(type: Type): Entry;
-export function definitionOf(type: string): Entry | undefined;
-export function definitionOf(type: string) {
-	return isType(type) ? entries[type] : undefined;
-}
+export const { TYPES, definitionOf } = typesOf<Type, Entry>(DESTINATIONS);
 
 export const isDatabase = (type: string) => definitionOf(type)?.kind === "database";
 

@@ -2,7 +2,7 @@
  * The types of sinks. Whatever depends on the type follows from this table: the settings that are
  * accepted, which are secret, the OpenAPI document, and the forms of the console.
  */
-import type { Configurable } from "../../../exports/destinations/definition.ts";
+import { type Configurable, typesOf } from "../../../exports/destinations/definition.ts";
 import { DESTINATIONS } from "../../../exports/destinations/index.ts";
 import { settingsOf } from "../../../exports/destinations/settings.ts";
 import { MisconfiguredError } from "../../../outbound/errors.ts";
@@ -36,17 +36,7 @@ type Entry = Configurable & {
 	open(env: Env, stream: Written, timeoutMs: number): Promise<Sink>;
 };
 
-const entries: Record<Type, Entry> = SINKS;
-
-const isType = (type: string): type is Type => Object.hasOwn(entries, type);
-
-export const TYPES = Object.keys(entries).filter(isType);
-
-export function definitionOf(type: Type): Entry;
-export function definitionOf(type: string): Entry | undefined;
-export function definitionOf(type: string) {
-	return isType(type) ? entries[type] : undefined;
-}
+export const { TYPES, definitionOf } = typesOf<Type, Entry>(SINKS);
 
 export const { parse, shown, opened, sealed, merged, serverOf } = settingsOf({
 	types: TYPES,
