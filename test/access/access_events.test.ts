@@ -1,3 +1,4 @@
+import { env as bindings } from "cloudflare:workers";
 import { eq, sql } from "drizzle-orm";
 import { expect, test } from "vitest";
 import { activityLog } from "../../src/db/schema/activity_log.ts";
@@ -138,4 +139,32 @@ test("addresses are left out of these entries, too", async () => {
 			{ origin: { request: { address: null, user_agent: "Terraform/1.9" } } },
 		]),
 	);
+});
+
+test.each(["membership", "key"])("nothing is noted after the end of a %s", async (what) => {
+	const home = await world();
+	const member = await join(home.id, 1);
+	let ends = 0;
+	async function end() {
+		ends += 1;
+		const ended =
+			what === "key"
+				? await call("DELETE", "/api/personal_api_keys/@current", { key: member.key })
+				: await home.here("DELETE", `/members/${member.uuid}`);
+		expect(ended.status).toBe(204);
+	}
+	/** D1, in which the access ends just before the entries are written. */
+	const prepare = (text: string) => {
+		const statement = bindings.DB.prepare(text);
+		if (!text.startsWith('insert into "activity_log"')) return statement;
+		const bind = (...values: unknown[]) => ({
+			run: () => end().then(() => statement.bind(...values).run()),
+		});
+		return { bind };
+	};
+	const DB = Object.assign(Object.create(bindings.DB), { prepare });
+	const path = `/api/organizations/${home.id}`;
+	const denied = await call("DELETE", path, { key: member.key, env: { ...env, DB } });
+	expect([denied.status, ends]).toEqual([403, 1]);
+	expect(await noted(home)).toEqual([]);
 });

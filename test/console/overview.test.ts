@@ -96,7 +96,7 @@ inBrowser("the overview", (open) => {
 		await page.waitForURL(`**${path}/batch_exports/${bad.id}/runs/*`);
 	});
 
-	test("an export that failed stays until what it missed is delivered, and the page takes six requests", async () => {
+	test("an export that failed stays until what it missed is delivered, and the page takes seven requests", async () => {
 		const { organization, client, path } = await newOrganization();
 		const { id } = organization;
 		const { url } = await refusing();

@@ -204,6 +204,8 @@ inBrowser("people", (open) => {
 		await question.waitFor({ state: "detached" });
 		await name.press("Enter");
 		await button(page, "Organization: Keys Ltd").waitFor();
+		// Until then, the form may ask once more.
+		await page.getByText("The settings are saved.").first().waitFor();
 		await goTo("Members");
 		await page.getByRole("cell", { name: "admin@example.com" }).waitFor();
 		await expect.poll(() => focused(page)).toBe("Members");

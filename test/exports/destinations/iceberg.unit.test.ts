@@ -4,6 +4,7 @@ import {
 	type Schema,
 	writeAvro,
 } from "../../../src/exports/destinations/iceberg/avro.ts";
+import { storageOf } from "../../../src/exports/destinations/iceberg/storage.ts";
 import { murmur3, transformOf } from "../../../src/exports/destinations/iceberg/transforms.ts";
 import {
 	folderOf,
@@ -123,6 +124,24 @@ describe("partitions", () => {
 		expect(transformOf(name, kind)).toBeNull();
 	});
 });
+
+test.each(["x@evil.example/?", "eu.evil.example", ""])(
+	"the catalog can't choose the host of the files with the region %j",
+	(region) => {
+		const table = {
+			metadata: { location: "s3://bucket/table" },
+			config: { "s3.region": region },
+			"storage-credentials": [],
+		};
+		const config = { aws_access_key_id: "A", aws_secret_access_key: "S" };
+		const open = () =>
+			storageOf(
+				Object.assign(Object.create(null), { config, timeoutMs: 1 }),
+				Object.assign(Object.create(null), table),
+			);
+		expect(open).toThrow("The catalog gives no valid region: set region.");
+	},
+);
 
 describe("windows in a table", () => {
 	const at = (hour: number) => new Date(Date.UTC(2026, 0, 1, hour)).toISOString();
