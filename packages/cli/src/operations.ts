@@ -54,11 +54,11 @@ function addOptions(command: Command, operation: Operation) {
 /** The options of a list. */
 type Listing = Values & { columns?: string[] };
 
-/** The fields to print: any of the API, with dots between nested ones. */
+/** The fields to print, by their names in the API, with dots between nested ones. */
 const columnsOption = () =>
 	new Option(
 		"--columns <fields>",
-		"the columns, such as id,created_by.email: any fields of the API, with dots between nested ones",
+		"the columns, such as id,created_by.email: fields of the API, with dots between nested ones",
 	)
 		.argParser((text) => text.split(",").map((field) => field.trim()))
 		.conflicts("json");
