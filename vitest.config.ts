@@ -155,7 +155,7 @@ export default defineConfig({
 			inWorkerd("full-worker", ["test/**/*.full.test.ts", "judges/**/*.full.test.ts"], IN_NODE),
 			inNode("full-console", ["test/console/**/*.test.ts"], CONSOLE),
 			inNode("full-scripts", TOOLS),
-			inNode("full-judges", ["judges/**/*.test.ts"], { exclude: [FULL] }),
+			inNode("full-judges", ["judges/**/*.test.ts"], { exclude: [FULL, "**/node_modules/**"] }),
 			inNode("full-packages", ["packages/*/test/**/*.test.ts"], CLIENT),
 		],
 	},

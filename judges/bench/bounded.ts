@@ -1,6 +1,6 @@
 /** Rows for the lists of the API that have a limit. Each list has its maximum length. */
 import type { Delivery } from "../../src/db/schema/webhooks.ts";
-import { batchExport, type Columns, EXPORT_ROW, id, MILLISECONDS, OWNERS, TEXT } from "./rows.ts";
+import { batchExport, type Columns, EXPORT_ROW, id, MILLISECONDS, OWNERS, ROLE, TEXT } from "./rows.ts";
 import { TIME, uuid, uuidSql } from "./seed.ts";
 
 /** The maximum number of rows of these lists. */
@@ -13,6 +13,8 @@ export const LIMITS = {
 	accounts: 1_000,
 	clients: 1_000,
 	trustedIssuers: 1_000,
+	roles: 1_000,
+	accessControls: 1_000,
 	passkeys: 20,
 	/** Not a maximum, as for sessions: one for each way to sign in. */
 	identities: 5,
@@ -45,6 +47,8 @@ const TABLES = {
 	grants: 28,
 	clients: 29,
 	trustedIssuers: 30,
+	roles: 31,
+	accessControls: 32,
 };
 
 /** Returns the id of the first row of a table. */
@@ -55,6 +59,7 @@ export const WEBHOOK = first("webhooks");
 export const ACCOUNT = first("accounts");
 export const ACCOUNT_KEY = first("accountKeys");
 export const DOMAIN = first("domain");
+export const ACCESS_CONTROL = first("accessControls");
 
 /** The first user id of service accounts. */
 const FIRST_ACCOUNT = 1_000_000;
@@ -215,6 +220,30 @@ const SIGN_ON: [table: string, columns: Columns, rows: number][] = [
 /** The tables, with their columns and numbers of rows. */
 export const BOUNDED: [table: string, columns: Columns, rows: number][] = [
 	...SIGN_ON,
+	[
+		"roles",
+		{
+			id: id(TABLES.roles),
+			organization_id: OWNERS.members,
+			name: "'Row ' || i",
+			created_at: TIME,
+		},
+		LIMITS.roles,
+	],
+	[
+		"access_controls",
+		{
+			organization_id: OWNERS.members,
+			id: id(TABLES.accessControls),
+			resource: "'batch_export'",
+			resource_id: id(TABLES.accessControls),
+			role_id: `iif(i < 5, '${ROLE}', null)`,
+			user_id: `iif(i between 5 and 9, ${OWNERS.members}, null)`,
+			access_level: 1,
+			created_at: TIME,
+		},
+		LIMITS.accessControls,
+	],
 	// The owner has another key, which the benchmark uses.
 	["personal_api_keys", keys("keys", OWNERS.keys), LIMITS.keys - 1],
 	["personal_api_key_days", days(KEY), LIMITS.days],

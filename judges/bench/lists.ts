@@ -1,6 +1,6 @@
 /** All lists of the API, with their filters. */
-import { ACCOUNT, ACCOUNT_KEY, DOMAIN, KEY, LIMITS, WEBHOOK } from "./bounded.ts";
-import { EXPORT, FIRST_EVENT, OWNERS, type OwnerName, PLUGIN, RUN } from "./rows.ts";
+import { ACCESS_CONTROL, ACCOUNT, ACCOUNT_KEY, DOMAIN, KEY, LIMITS, WEBHOOK } from "./bounded.ts";
+import { EXPORT, FIRST_EVENT, OWNERS, type OwnerName, PLUGIN, ROLE, RUN } from "./rows.ts";
 import { FIRST_PERSON, uuid } from "./seed.ts";
 
 /** A list: its owner, and the query strings of its filters. */
@@ -30,6 +30,7 @@ const ACTIVITY: List = {
 	owner: "activity",
 	few: ["item_id=special", "scope=Domain&item_id=special", "after=2099-01-01", "before=2000-01-01"],
 	inside: [
+		"address=203.0.113.7",
 		"scope=Domain",
 		"activity=deleted",
 		`user=${uuid("user", FIRST_PERSON)}`,
@@ -50,6 +51,7 @@ const OF_MOST_PLUGINS = [
 	"activity=updated",
 	`user=${uuid("user", OWNERS.plugins)}`,
 	`email=owner-${OWNERS.plugins}@example.com`,
+	"address=203.0.113.8",
 	"after=2001-01-01",
 	"before=2099-01-01",
 ];
@@ -125,7 +127,34 @@ export const LISTS: Record<string, List> = {
 	listMembers: {
 		owner: "members",
 		inside: ["email=person-7@example.com", "updated_after=2099-01-01", "level=15"],
-		most: ["is_2fa_enabled=false", "search=person", "updated_after=2001-01-01", "order=joined_at"],
+		most: [
+			"is_2fa_enabled=false",
+			"search=person",
+			"updated_after=2001-01-01",
+			"order=joined_at",
+			"inactive_since=2099-01-01",
+		],
+	},
+	reviewMembers: { owner: "members", most: ["inactive_since=2099-01-01"] },
+	listRoles: { owner: "members", limit: LIMITS.roles },
+	listRoleMembers: { owner: "members", limit: LIMITS.roles, ids: { id: ROLE } },
+	listAccessControls: {
+		owner: "members",
+		few: [
+			`role=${ROLE}`,
+			`member=${uuid("user", OWNERS.members)}`,
+			`resource_id=${ACCESS_CONTROL}`,
+		],
+		most: ["resource=batch_export"],
+		limit: LIMITS.accessControls,
+	},
+	explainAccess: {
+		owner: "members",
+		few: [
+			"member=@me&resource=project",
+			`member=@me&resource=project&resource_id=${OWNERS.members}`,
+		],
+		most: ["resource=project"],
 	},
 	listServiceAccounts: { owner: "accounts", limit: LIMITS.accounts },
 	listOauthClients: { owner: "accounts", limit: LIMITS.clients },
@@ -166,6 +195,7 @@ export const LISTS: Record<string, List> = {
 	listProjectBatchExportRunLogs: { owner: "runs" },
 	listProjectBatchExportBackfills: { owner: "runs" },
 	listPluginConfigs: { owner: "configs" },
+	listOrganizationPluginConfigs: { owner: "configs" },
 	listPluginConfigLogs: {
 		owner: "logs",
 		few: ["before=2000-01-01"],

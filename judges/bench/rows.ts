@@ -55,6 +55,9 @@ export const FIRST_EVENT = (() => {
 	return `${at.slice(0, 8)}-${at.slice(8)}-7000-8000-${position}`;
 })();
 
+/** The role whose members are listed. */
+export const ROLE = uuid("other", 310_000_000);
+
 /** The plugin whose only config has the listed log. */
 export const PLUGIN = 901;
 
@@ -84,6 +87,7 @@ export const MILLISECONDS = milliseconds(TIMES);
  * entries.
  */
 const entry = (name: "activity" | "plugins") => ({
+	origin: `${special("'203.0.113.7'", "'203.0.113.8'")} || '\t\t\t\t\t\t'`,
 	position: `${special("1000000", "0")} + 2 * i + ${name === "activity" ? 0 : 1}`,
 	organization_id: OWNERS[name],
 	created_at: MILLISECONDS,
@@ -167,6 +171,16 @@ const MAX_OBJECTS = 1_000;
 export const MANY: [table: string, columns: Columns, max?: number][] = [
 	["users", people],
 	["members", memberships(OWNERS.members)],
+	[
+		"role_members",
+		{
+			organization_id: OWNERS.members,
+			role_id: `'${ROLE}'`,
+			user_id: `${FIRST_PERSON} + i`,
+			created_at: TIME,
+		},
+		MAX_OBJECTS,
+	],
 	[
 		"organizations",
 		{

@@ -8,12 +8,15 @@ import { type Recipe, type Recording, recipeOf } from "./recipe.ts";
 
 const Trips = z.array(z.array(z.object({ sql: z.string(), params: z.array(z.unknown()) })));
 
+/** An entry of the activity log has it: the statements of two recordings differ in nothing else. */
+const REQUEST_ID = "01900000-0000-7000-8000-000000000000";
+
 /** Calls an operation of the service, and returns the statements that it sent to D1. */
 async function record(service: Service, operation: Operation): Promise<Recording> {
 	const call = service.call(operation);
 	if (!call) throw new Error(`The service has no operation ${operation}.`);
 	const { path, body, ...request } = call;
-	const headers = { ...request.headers, "x-bench-delay": "0" };
+	const headers = { ...request.headers, "x-bench-delay": "0", "x-request-id": REQUEST_ID };
 	const at = Date.now();
 	const response = await fetch(new URL(path, service.url), {
 		...request,
