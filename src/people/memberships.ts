@@ -91,7 +91,7 @@ export const leaveProjects = (db: Database, where: SQL | undefined) =>
 
 /** SQL for the ids of the roles of the member in `members`: those given by people and by SCIM. */
 export const ROLES_OF_MEMBER = sql`
-	select rm.role_id from role_members as rm
+	select rm.role_id from role_members as rm indexed by role_members_user
 	where rm.organization_id = members.organization_id and rm.user_id = members.user_id
 	union select r.value from domains as d
 	join scim_group_members as gm on gm.domain_id = d.id and gm.user_id = members.user_id

@@ -3,7 +3,10 @@ import { and, eq, type SQL, sql } from "drizzle-orm";
 import type * as z from "zod";
 import { readPage } from "../../access/pages.ts";
 import type { Tenant } from "../../access/tenant.ts";
+import { aliased } from "../../db/client.ts";
+import { counter, countWhere } from "../../db/list.ts";
 import { ADMIN, insufficientLevel } from "../../db/schema/levels.ts";
+import { organizations } from "../../db/schema/organizations.ts";
 import { members, users } from "../../db/schema/people.ts";
 import { personalApiKeys } from "../../db/schema/personal_api_keys.ts";
 import type { Download } from "../../http/download.ts";
@@ -39,7 +42,7 @@ const isApp = sql`${session} is null and ${client_id} is not null`;
 const select = ({ db }: Tenant) =>
 	db
 		.select({
-			id: members.id,
+			id: aliased(members.id, "member_id"),
 			uuid: users.uuid,
 			first_name: users.first_name,
 			last_name: users.last_name,
@@ -86,13 +89,27 @@ export async function list(
 	page: Page,
 	{ inactive_since }: z.infer<typeof reviewFilters>,
 ) {
+	const { organization } = tenant;
+	const ofOrganization = and(eq(members.organization_id, organization), eq(users.is_active, true));
 	const found = await readPage(tenant, page, {
 		select: () => select(tenant).$dynamic(),
-		where: and(
-			eq(members.organization_id, tenant.organization),
-			eq(users.is_active, true),
-			inactive_since ? isInactiveSince(inactive_since) : undefined,
-		),
+		where: ofOrganization,
+		...(inactive_since
+			? {
+					few: {
+						id: members.user_id,
+						from: sql`${members} join ${users} on ${users.id} = ${members.user_id}`,
+						where: and(ofOrganization, isInactiveSince(inactive_since)),
+					},
+				}
+			: {
+					names: ["joined_at", "member_id"],
+					parts: [eq(members.is_active, true), eq(members.is_active, false)],
+					total: sql`${counter(organizations.active_members, organization)} + ${countWhere(
+						sql`${members} join ${users} on ${users.id} = ${members.user_id}`,
+						and(ofOrganization, eq(members.is_active, false)),
+					)}`,
+				}),
 		by: [members.joined_at, members.id],
 		keys: ({ joined_at, id }) => [joined_at, id],
 		order: "asc",
