@@ -1,6 +1,15 @@
 /** Rows for the lists of the API that have a limit. Each list has its maximum length. */
 import type { Delivery } from "../../src/db/schema/webhooks.ts";
-import { batchExport, type Columns, EXPORT_ROW, id, MILLISECONDS, OWNERS, ROLE, TEXT } from "./rows.ts";
+import {
+	batchExport,
+	type Columns,
+	EXPORT_ROW,
+	id,
+	MILLISECONDS,
+	OWNERS,
+	ROLE,
+	TEXT,
+} from "./rows.ts";
 import { TIME, uuid, uuidSql } from "./seed.ts";
 
 /** The maximum number of rows of these lists. */
