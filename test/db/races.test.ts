@@ -47,6 +47,7 @@ const writesOf = (home: World, object: string) =>
 const OTHERS = {
 	"POST /test": 200,
 	"POST /cancel": 200,
+	"POST /hand_over": 400,
 	"POST /reset": 400,
 	"POST /retry": 400,
 	"POST /roll": 400,

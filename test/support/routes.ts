@@ -44,6 +44,8 @@ const APP_REQUEST = {
 	code_challenge_method: "S256",
 };
 
+const TO_ITSELF: Body = ({ batch_export }) => ({ to: batch_export });
+
 /** What a family adds for the shared tests: a valid body of each operation that needs one, by id. */
 const BODIES: Record<string, Body> = {
 	createOrganization: NEW,
@@ -51,9 +53,11 @@ const BODIES: Record<string, Body> = {
 	createBatchExport: NEW_EXPORT,
 	updateBatchExport: RENAMED,
 	testNewBatchExport: () => NOWHERE,
+	handOverBatchExport: TO_ITSELF,
 	createProjectBatchExport: NEW_EXPORT,
 	updateProjectBatchExport: RENAMED,
 	testNewProjectBatchExport: () => NOWHERE,
+	handOverProjectBatchExport: TO_ITSELF,
 	createDomain: () => ({ domain: `${crypto.randomUUID()}.example.com` }),
 	updateDomain: () => ({ saml_entity_id: "entity" }),
 	createSignInTest: () => ({ method: "oidc" }),
@@ -144,6 +148,9 @@ const BODIES: Record<string, Body> = {
 
 /** The operations that always fail with these bodies, with the status. */
 const FAILS: Record<string, number> = {
+	// An export can't continue itself.
+	handOverBatchExport: 400,
+	handOverProjectBatchExport: 400,
 	createSignInTest: 400,
 	completeSignInTest: 400,
 	// Only verified domains get one.

@@ -133,17 +133,22 @@ async function tryCancel(tenant: Tenant, id: string, backfill_id: string) {
 }
 
 /**
- * Reads the export, and the running backfills of its project. The project in the path needs no
- * subquery about the export, in which `@current` would be deeper than SQLite allows.
+ * Selects the running backfills of an export's project. The project in the path needs no subquery
+ * about the export, in which `@current` would be deeper than SQLite allows.
  */
-export async function readWithRunning(tenant: Tenant, id: string) {
-	const project =
+export const selectRunningBeside = (tenant: Tenant, id: string) =>
+	selectRunning(
+		tenant.db,
 		tenant.kind === "project"
 			? tenant.project
-			: sql`(select ${batchExports.project_id} from ${batchExports} where ${eq(batchExports.id, rowIdOf(tenant, id))})`;
+			: sql`(select ${batchExports.project_id} from ${batchExports} where ${eq(batchExports.id, rowIdOf(tenant, id))})`,
+	);
+
+/** Reads the export, and the running backfills of its project. */
+export async function readWithRunning(tenant: Tenant, id: string) {
 	const [[row], running] = await tenant.read(
 		selectOneExport(tenant, id),
-		selectRunning(tenant.db, project),
+		selectRunningBeside(tenant, id),
 	);
 	return { row: orNotFound(row), running };
 }

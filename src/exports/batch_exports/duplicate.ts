@@ -7,8 +7,9 @@ import { retry } from "../../access/unit_of_work.ts";
 import { assertExists } from "../../db/client.ts";
 import { batchExports } from "../../db/schema/batch_exports.ts";
 import { shorten } from "../../lib/text.ts";
-import { exportCipher, merged, opened, sealed } from "../destinations/secrets.ts";
+import { exportCipher, merged, normalized, opened, sealed } from "../destinations/secrets.ts";
 import { valuesOf } from "./queries.ts";
+import { checkModel, checkQuery } from "./rules.ts";
 import { type duplicate as Duplicate, toBatchExport } from "./shape.ts";
 import { warnOfSharedKeys } from "./shared_keys.ts";
 import {
@@ -16,6 +17,7 @@ import {
 	notDeleted,
 	ofOrganization,
 	pausing,
+	type Row,
 	read,
 	scheduleUnchanged,
 	selectOne,
@@ -31,6 +33,29 @@ const MAX_NAME = 400;
 export const duplicate = (tenant: Tenant, id: string, body: z.infer<typeof Duplicate>) =>
 	retry(() => tryDuplicate(tenant, id, body));
 
+/**
+ * Returns the destination of a copy, with its secrets. Another type has other settings, so none are
+ * copied.
+ */
+async function destinationOf(
+	{ env }: Tenant,
+	row: Row,
+	destination: z.infer<typeof Duplicate>["destination"],
+) {
+	const { type, config = {} } = destination ?? {};
+	if (type !== undefined && type !== row.destination.type) {
+		const given = { type, config: normalized(type, config) };
+		checkModel({ ...row, destination: given });
+		checkQuery({ ...row, destination: given });
+		return given;
+	}
+	const cipher = exportCipher(env, row);
+	return opened(
+		cipher,
+		destination ? await merged(cipher, row.destination, destination) : row.destination,
+	);
+}
+
 async function tryDuplicate(
 	tenant: Tenant,
 	original: string,
@@ -39,9 +64,7 @@ async function tryDuplicate(
 	const row = await read(tenant, original);
 	tenant.requireAccess("editor", "batch_export", null);
 	const { db, env } = tenant;
-	const before = exportCipher(env, row);
-	const stored = destination ? await merged(before, row.destination, destination) : row.destination;
-	const { type, config } = await opened(before, stored);
+	const { type, config } = await destinationOf(tenant, row, destination);
 	const id = v7();
 	const { interval, model, start_at, end_at, xql_query, schema } = row;
 	const called = name ?? shorten(`${row.name} (copy)`, MAX_NAME - 1);
@@ -70,7 +93,7 @@ async function tryDuplicate(
 			{
 				...activityOf({ id, name: called, team_id: row.team_id }),
 				activity: "created",
-				values: valuesOf({ ...copied, destination: stored }),
+				values: valuesOf({ ...copied, destination: { type, config } }),
 				trigger: { duplicate_of: row.id },
 			},
 		],

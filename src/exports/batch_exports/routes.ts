@@ -14,6 +14,7 @@ import {
 import { TestResult } from "../../outbound/steps.ts";
 import * as backfills from "./backfills.ts";
 import * as duplicates from "./duplicate.ts";
+import * as handOvers from "./hand_over.ts";
 import * as history from "./history.ts";
 import * as logs from "./logs.ts";
 import * as pauses from "./pauses.ts";
@@ -32,6 +33,7 @@ import {
 	backfillFilters,
 	create,
 	duplicate,
+	handOver,
 	logFilters,
 	pause,
 	RetriedWindows,
@@ -187,7 +189,7 @@ const routes = ({ Id, section, listed, added }: Mounted) =>
 				id: `duplicate${Id}`,
 				summary: "Duplicate an export",
 				description:
-					"Makes a copy of the export with its secrets, but without its runs and access controls. It is paused. Requires the access level `manager` to the export, and `editor` to exports ([access](/docs/access)). Its schedule stands where that of the export stands: to move to another destination, duplicate the export with the changed `destination`, test it, pause the old one, and unpause the copy with `backfill`. If it is another server, you must send its secrets.",
+					"Makes a copy of the export with its secrets, but without its runs and access controls. It is paused. Requires the access level `manager` to the export, and `editor` to exports ([access](/docs/access)). If `destination` is another server or of another type, you must send its secrets. To move to another destination, duplicate the export, test the copy, and call `hand_over`.",
 			}),
 			needs("manager"),
 			body(duplicate, batchExports.find),
@@ -196,6 +198,19 @@ const routes = ({ Id, section, listed, added }: Mounted) =>
 					await duplicates.duplicate(c.var.tenant, c.req.param("id"), c.req.valid("json")),
 					201,
 				),
+		)
+		.post(
+			"/:id/hand_over",
+			ok(UnpausedExport, {
+				id: `handOver${Id}`,
+				summary: "Let another export continue",
+				description:
+					"Pauses the export and unpauses `to`, in one change. Each window is exported by one of the two: runs that have started continue, and `to` exports what arrives after them, with a backfill for the windows that are due. The windows that `undelivered` counts become those of `to`, except failed ones of backfills by event time; export them with `retry_failed`. Returns the export that continues.",
+				errors: { does_not_exist: "You can't see an export `to`." },
+			}),
+			body(handOver, batchExports.find),
+			async (c) =>
+				c.json(await handOvers.handOver(c.var.tenant, c.req.param("id"), c.req.valid("json"))),
 		)
 		.post(
 			"/:id/retry_failed",

@@ -462,7 +462,18 @@ export const backfillFilters = z.object({
 });
 
 export const duplicate = update.pick({ name: true, destination: true }).extend({
+	destination: update.shape.destination.describe(
+		"Where the rows of the copy go. The `config` is merged over the copied one; with another `type`, nothing is copied.",
+	),
 	name: name(400).optional().describe("The name of the copy. By default, `(copy)` is added."),
+});
+
+export const handOver = z.object({
+	to: z
+		.guid()
+		.describe(
+			"The id of the export that continues. It must be paused, and have the same project, model and interval.",
+		),
 });
 
 export const undelivered = z.object({

@@ -74,17 +74,12 @@ async function tryRetryFailed(
 	const { db } = tenant;
 	const { row_id } = row;
 	const retried = inRuns(row_id, clean);
+	const taken = { failed: clean, missing };
 	const message = `What wasn't delivered is exported: ${pluralize(windows, "window")}.`;
 	await tenant.write({
 		checks: [
 			assertExists(db, batchExports, and(notDeleted(row_id), scheduleUnchanged(row))),
-			// Another request may have retried, dismissed or taken over some of them.
-			assertThat(
-				db,
-				sql`(select count(*) from ${batchExportRuns} where ${retried} and ${isUndelivered} and state is null) = ${clean.length}`,
-				"is_current",
-			),
-			assertThat(db, areMissing(row_id, missing), "is_current"),
+			...assertUndelivered(db, row_id, taken, sql` and state is null`),
 		],
 		changes: [
 			db.update(batchExportRuns).set(restarted({})).where(retried),
@@ -95,6 +90,39 @@ async function tryRetryFailed(
 	});
 	launchWaiting(tenant, row);
 	return { windows, waiting };
+}
+
+type Found = { failed: { id: string }[]; missing: Window[] };
+
+/**
+ * Asserts that these windows still aren't delivered: another request may have retried, dismissed or
+ * taken over some of them.
+ */
+export const assertUndelivered = (
+	db: Database,
+	row_id: number,
+	{ failed, missing }: Found,
+	condition = sql``,
+) => [
+	assertThat(
+		db,
+		sql`(select count(*) from ${batchExportRuns} where ${inRuns(row_id, failed)} and ${isUndelivered}${condition}) = ${failed.length}`,
+		"is_current",
+	),
+	assertThat(db, areMissing(row_id, missing), "is_current"),
+];
+
+/** Returns the statements that dismiss these windows. The ranges are in order, oldest first. */
+export function dismissing(db: Database, row_id: number, { failed, missing }: Found) {
+	const [first] = missing;
+	const last = missing.at(-1);
+	return [
+		db
+			.update(batchExportRuns)
+			.set({ dismissed: true, last_updated_at: sql`${batchExportRuns.last_updated_at}` })
+			.where(and(inRuns(row_id, failed), isUndelivered)),
+		...(first && last ? dismissMissing(db, row_id, { start: first.start, end: last.end }) : []),
+	];
 }
 
 const inRuns = (row_id: number, runs: { id: string }[]) =>
@@ -145,19 +173,13 @@ async function tryDismissFailed(tenant: Tenant, id: string, span: Span) {
 	const windows = failed.length + missing.reduce((sum, part) => sum + partsOf(interval, part), 0);
 	if (windows === 0) return toBatchExport(row);
 	const { db } = tenant;
-	const [first] = missing;
-	const last = missing.at(-1);
 	const after = await tenant.write({
 		checks: [
 			assertExists(db, batchExports, notDeleted(row_id)),
 			assertThat(db, areMissing(row_id, missing), "is_current"),
 		],
 		changes: [
-			db
-				.update(batchExportRuns)
-				.set({ dismissed: true, last_updated_at: sql`${batchExportRuns.last_updated_at}` })
-				.where(and(inRuns(row_id, failed), isUndelivered)),
-			...(first && last ? dismissMissing(db, row_id, { start: first.start, end: last.end }) : []),
+			...dismissing(db, row_id, { failed, missing }),
 			logWhere(db, {
 				batch_export_id: row_id,
 				level: "INFO",

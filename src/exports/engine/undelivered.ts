@@ -55,6 +55,7 @@ export const selectFailed = (db: Database, batch_export_id: SQL | number, span: 
 	db
 		.select({
 			id: of(batchExportRuns.id),
+			by: of(batchExportRuns.by),
 			start: of(batchExportRuns.data_interval_start),
 			end: of(batchExportRuns.data_interval_end),
 			latest_error: of(batchExportRuns.latest_error),

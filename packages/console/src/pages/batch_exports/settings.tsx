@@ -1,4 +1,5 @@
 import { useRef, useState } from "preact/hooks";
+import lazy from "preact-iso/lazy";
 import type { BatchExport, UpdateBatchExportBody } from "tenantry-client";
 import { useNavigate } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
@@ -8,12 +9,14 @@ import { confirm } from "../../ui/dialog.tsx";
 import { say } from "../../ui/feedback.tsx";
 import { Form, text } from "../../ui/form.tsx";
 import { fromLocal, toLocal } from "../../ui/moments.ts";
-import { Danger, DangerZone } from "../../ui/page.tsx";
+import { Danger, DangerZone, Section } from "../../ui/page.tsx";
 import { besideSettings, changesOf, labelOf } from "../../ui/settings.ts";
 import { isSecret, settingsOf } from "./destinations.ts";
 import { chosen, ExportFields, updateWith } from "./fields.tsx";
 import { INTERVALS, MODELS, type Opened } from "./states.tsx";
 import { useTrial } from "./trial.tsx";
+
+const Copy = lazy(() => import("./copy.tsx"));
 
 /**
  * An export with its settings next to its other fields, which the dialog for conflicts compares.
@@ -100,6 +103,32 @@ const useSaveExport = (
 		},
 	});
 
+/** The dialogs that make a copy. */
+function Copies(opened: Opened) {
+	const [open, setOpen] = useState<"copy" | "move">();
+	return (
+		<Section title="Copies">
+			<div class="panel dangers">
+				<Danger
+					title="Duplicate this export"
+					text="The copy has the same settings and secrets, and is paused."
+					action="Duplicate"
+					look="secondary"
+					onPress={async () => setOpen("copy")}
+				/>
+				<Danger
+					title="Move to another destination"
+					text="A copy continues where this export stops, and exports what it hasn't delivered."
+					action="Move"
+					look="secondary"
+					onPress={async () => setOpen("move")}
+				/>
+			</div>
+			{open && <Copy {...opened} moves={open === "move"} onClose={() => setOpen(undefined)} />}
+		</Section>
+	);
+}
+
 export default function Settings(opened: Opened) {
 	const { of, at } = opened;
 	const { to } = useOrganization();
@@ -143,6 +172,7 @@ export default function Settings(opened: Opened) {
 				{trial.panel}
 			</Form>
 			{dialog}
+			<Copies {...opened} />
 			<DangerZone>
 				<Danger
 					title="Delete this export"
