@@ -118,8 +118,14 @@ function CopyForm({
 	);
 }
 
-/** What a move has done. Each step is repeated until it succeeds, and nothing before it. */
-type Progress = { step: number; error: string; isBusy: boolean };
+/** What a move has done: the step that comes next, and why it failed. */
+type Progress = {
+	step: number;
+	error: string;
+	isBusy: boolean;
+	/** Whether the service said, after the error, that the step isn't done. */
+	isKnown: boolean;
+};
 
 const MARKS = { good: "✓", bad: "×", quiet: "○" } as const;
 
@@ -142,46 +148,65 @@ function Step({ words, mood, error }: { words: string; mood: keyof typeof MARKS;
 	);
 }
 
-/** The steps after the copy is made. `Idempotency-Key` makes a repeated step happen once. */
+/**
+ * The steps after the copy is made. `Idempotency-Key` makes a repeated step happen once. If the
+ * response of a step is lost, the copy tells whether it is done.
+ */
 function useMove({ of, at }: Of, onDone: (copy: BatchExport, note: string) => void) {
 	const [copy, setCopy] = useState<BatchExport>();
-	const [{ step, error, isBusy }, setProgress] = useState<Progress>({
+	const [progress, setProgress] = useState<Progress>({
 		step: 1,
 		error: "",
 		isBusy: false,
+		isKnown: true,
 	});
-	const [key] = useState(() => crypto.randomUUID());
+	const [idempotencyKey] = useState(() => crypto.randomUUID());
+
+	async function handOver(to: { organization: string; id: string }) {
+		try {
+			await api.batchExports.handOver(at, { to: to.id }, { idempotencyKey });
+		} catch (error) {
+			const read = await api.batchExports.get(to).catch(() => undefined);
+			if (read?.paused === false) return;
+			setProgress({ step: 1, error: wordsOf(error), isBusy: false, isKnown: read !== undefined });
+			throw error;
+		}
+	}
+
 	async function run(made: BatchExport) {
 		setCopy(made);
-		const { organization } = at;
-		let at_step = step;
+		const to = { organization: at.organization, id: made.id };
+		setProgress((before) => ({ ...before, error: "", isBusy: true }));
 		try {
-			setProgress({ step: at_step, error: "", isBusy: true });
-			if (at_step === 1) {
-				await api.batchExports.handOver(at, { to: made.id }, { idempotencyKey: key });
-				at_step = 2;
-				setProgress({ step: at_step, error: "", isBusy: true });
-			}
-			const { windows: n } = await api.batchExports.retry({ organization, id: made.id });
+			if (progress.step === 1) await handOver(to);
+		} catch {
+			return;
+		}
+		setProgress({ step: 2, error: "", isBusy: true, isKnown: true });
+		try {
+			const { windows: n } = await api.batchExports.retry(to);
 			const missed = n > 0 ? ` It exports ${windows(n)} that “${of.name}” hasn't delivered.` : "";
 			onDone(made, `“${made.name}” continues, and “${of.name}” is paused.${missed}`);
 		} catch (error) {
-			setProgress({ step: at_step, error: wordsOf(error), isBusy: false });
+			setProgress({ step: 2, error: wordsOf(error), isBusy: false, isKnown: true });
 		}
 	}
-	return { copy, step, error, isBusy, run };
+	return { copy, progress, run };
 }
 
 /** What is true after a step has failed. */
-const wordsAfter = (step: number, of: BatchExport, copy: BatchExport) =>
-	step === 1
+function wordsAfter({ step, isKnown }: Progress, of: BatchExport, copy: BatchExport) {
+	if (step === 2)
+		return `“${copy.name}” continues, and “${of.name}” is paused. Only the windows that weren't delivered are left.`;
+	return isKnown
 		? `“${copy.name}” is created and paused. “${of.name}” exports as before, so nothing is missing.`
-		: `“${copy.name}” continues, and “${of.name}” is paused. Only the windows that weren't delivered are left.`;
+		: `“${copy.name}” is created. The service doesn't say whether it continues already.`;
+}
 
 const Steps = ({
 	of,
 	copy,
-	move: { step, error, isBusy, run },
+	move: { progress, run },
 	onClose,
 }: {
 	of: BatchExport;
@@ -190,6 +215,7 @@ const Steps = ({
 	onClose: () => void;
 }) => {
 	const { to } = useOrganization();
+	const { step, error, isBusy } = progress;
 	const mood = (at: number) => (at < step ? "good" : at === step && error ? "bad" : "quiet");
 	const shown = (at: number) => (at === step ? error : "");
 	return (
@@ -207,8 +233,8 @@ const Steps = ({
 			</div>
 			{error && (
 				<p>
-					{wordsAfter(step, of, copy)} If you continue, what is done isn't repeated, and no window
-					is exported twice. <a href={to(`batch_exports/${copy.id}`)}>See the copy</a>
+					{wordsAfter(progress, of, copy)} If you continue, what is done isn't repeated, and no
+					window is exported twice. <a href={to(`batch_exports/${copy.id}`)}>See the copy</a>
 				</p>
 			)}
 			<div class="buttons">
