@@ -99,6 +99,7 @@ export const families = [
 	organization("/domains/:domain_id/scim", OF_DOMAIN, scim),
 	organization("/access", PEOPLE, async () => (await accessControls()).access),
 	organization("/access_controls", PEOPLE, accessControls),
+	organization("/credentials", PEOPLE, () => import("./people/credentials/routes.ts")),
 	organization("/invites", PEOPLE, () => import("./people/invites/routes.ts")),
 	organization("/members", PEOPLE, () => import("./people/members/routes.ts")),
 	organization("/members/:user__uuid/identities", PEOPLE, identitiesOfMember),

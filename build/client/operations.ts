@@ -34,6 +34,7 @@ const OTHER_RESOURCES: Record<string, string> = {
 	Service: "service",
 	Health: "health",
 	Attention: "attention",
+	Credential: "credentials",
 	OrganizationPluginConfig: "organizationPluginConfigs",
 };
 

@@ -122,6 +122,17 @@ export const LISTS: Record<string, List> = {
 		few: ["after=2099-01-01", "before=2000-01-01"],
 		most: ["status=Completed", "after=2001-01-01", "before=2099-01-01"],
 	},
+	listCredentials: {
+		owner: "accounts",
+		few: [`owner=${uuid("user", OWNERS.accounts)}`],
+		most: [
+			"kind=trusted_issuer",
+			"search=row",
+			"unused_since=2099-01-01",
+			"expires_before=2099-01-01",
+		],
+		limit: LIMITS.accounts + LIMITS.trustedIssuers,
+	},
 	listDomains: { owner: "domains", most: ["search=host"] },
 	listInvites: { owner: "invites", most: ["search=invited"] },
 	listMembers: {

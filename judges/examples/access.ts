@@ -23,6 +23,7 @@ export async function access({ record, refuse }: Recorder, member: string) {
 	await record("listAccessControls");
 	await record("explainAccess", { parameters: { member, resource: "batch_export" } });
 	await record("reviewMembers");
+	await record("listCredentials");
 	await record("deleteAccessControl", { parameters });
 	await record("removeRoleMember", { parameters: { ...ofRole, user_uuid: member } });
 	await record("deleteRole", { parameters: ofRole });

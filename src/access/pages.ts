@@ -3,7 +3,7 @@ import type { SQLiteSelect } from "drizzle-orm/sqlite-core";
 import type { Statement } from "../db/client.ts";
 import { type List, paged, type RowOf } from "../db/list.ts";
 import { orNotFound } from "../http/errors.ts";
-import { type Envelope, envelope, type Page } from "../http/page.ts";
+import { type Envelope, envelope, type Key, type Page } from "../http/page.ts";
 import { cacheStatement } from "./cached_statements.ts";
 import type { QueryScope } from "./query_scope.ts";
 import type { Tenant } from "./tenant.ts";
@@ -62,4 +62,27 @@ export async function readCachedPage<S extends SQLiteSelect>(
 	);
 	const { keys } = list(tenant);
 	return envelope<RowOf<S>>(page, { rows: found, count: total?.count ?? 0, keys });
+}
+
+/** How many rows a download reads at a time. */
+const DOWNLOAD_LIMIT = 500;
+
+/**
+ * Yields all rows of a list in pages, none of which is empty.
+ * @param keys returns the sort values of a row
+ */
+export async function* readAll<R>(
+	page: Page,
+	list: (part: Page) => Promise<Envelope<R>>,
+	keys: (row: R) => Key[],
+): AsyncGenerator<R[]> {
+	let after: Page["after"];
+	while (true) {
+		const part = await list({ ...page, limit: DOWNLOAD_LIMIT, offset: 0, after });
+		const last = part.results.at(-1);
+		if (!last) return;
+		yield part.results;
+		if (!part.next) return;
+		after = { keys: keys(last), count: part.count };
+	}
 }

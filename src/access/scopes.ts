@@ -54,12 +54,16 @@ export const READ_SCOPES = scopes.filter((scope) => scope.endsWith(":read"));
 export const scopeFor = (object: ScopeObject, method: string, runs?: Scope): Scope =>
 	isRead(method) ? `${object}:read` : (runs ?? `${object}:write`);
 
-/** Whether `granted` includes `scope`: itself, `*`, or what allows more of the same object. */
-export function hasScope(granted: string[], scope: string) {
+/** Returns the scopes that include `scope`: itself, `*`, and what allows more of the same object. */
+export function scopesWith(scope: string) {
 	const [object, level = ""] = scope.split(":");
 	const more = LEVELS.slice(LEVELS.indexOf(level) + 1).map((other) => `${object}:${other}`);
-	return ["*", scope, ...(LEVELS.includes(level) ? more : [])].some((one) => granted.includes(one));
+	return ["*", scope, ...(LEVELS.includes(level) ? more : [])];
 }
+
+/** Whether `granted` includes `scope`. */
+export const hasScope = (granted: string[], scope: string) =>
+	scopesWith(scope).some((one) => granted.includes(one));
 
 /**
  * Requires a scope of `object`, which the guard checks, and which a 401 names. `test/mount.test.ts`

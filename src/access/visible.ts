@@ -9,6 +9,7 @@ import { personalApiKeys } from "../db/schema/personal_api_keys.ts";
 import type { Key } from "../keys/keys.ts";
 import { ADMIN_LEVEL, everyoneIn, mayView } from "./access_levels.ts";
 import type { QueryScope } from "./query_scope.ts";
+import { type Scope, scopesWith } from "./scopes.ts";
 
 /**
  * SQL condition on `organizations`: it allows the app with this `client_id`, or there is none
@@ -53,6 +54,11 @@ export const visibleTo = (
   where ${members.organization_id} = ${projects.organization_id} and ${members.user_id} = ${user_id} and ${isOpen(everyone ?? organizations.access, need)})`;
 
 const { client_id, scoped_organizations, scoped_projects } = personalApiKeys;
+
+/** SQL condition: the key in use has the scope. */
+export const keyHasScope = ({ key }: QueryScope, scope: Scope) => sql`exists (
+  select 1 from ${personalApiKeys}, json_each(${personalApiKeys.scopes})
+  where ${personalApiKeys.id} = ${key.id} and value in ${scopesWith(scope)})`;
 
 /** FROM clause for `personal_api_keys`: the organizations that a key is restricted to, as `o`. */
 const scopedIds = sql`json_each(${scoped_organizations}) join organizations as o on o.uuid = value`;

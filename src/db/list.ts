@@ -18,7 +18,8 @@ export type Large = (
 
 /** How a select is filtered, sorted and paged. */
 export type List<S extends SQLiteSelect> = {
-	select: () => S;
+	/** Selects the rows of a part, by its index. */
+	select: (part: number) => S;
 	where: SQL | undefined;
 	/** The columns to sort by, which must be unique together. */
 	by: SQLiteColumn[];
@@ -35,7 +36,8 @@ export type List<S extends SQLiteSelect> = {
 	/**
 	 * Conditions that exclude each other; the list has the rows that match any of them. Each part is
 	 * read from an index in the order of the list, only as far as the page needs. A single condition
-	 * with OR or IN would sort all rows. At most `MAX_PARTS`.
+	 * with OR or IN would sort all rows. At most `MAX_PARTS`. If `select` depends on the part, the list
+	 * needs a `total`.
 	 */
 	parts?: (SQL | undefined)[];
 	/**
@@ -68,7 +70,7 @@ export function paged<S extends SQLiteSelect>(
 	const after = page.after?.keys.length === by.length ? page.after : undefined;
 	const whole = few
 		? countWhere(few.from, few.where)
-		: (total ?? sql`(select count(*) from (${select().where(where).getSQL()}))`);
+		: (total ?? sql`(select count(*) from (${select(0).where(where).getSQL()}))`);
 	const count = after ? sql`${after.count}` : whole;
 	const sort = order === "desc" ? desc : asc;
 	const isLater = after && (seek ?? afterCursor(by, order))(after.keys);
@@ -83,8 +85,8 @@ export function paged<S extends SQLiteSelect>(
 	);
 	if (others.length >= MAX_PARTS) throw new Error(`A list has more than ${MAX_PARTS} parts.`);
 	const sorted = others.length === 0 ? by : (names ?? by.map(({ name }) => name)).map(identifier);
-	const union = select().where(first);
-	for (const condition of others) append(union, select().where(condition));
+	const union = select(0).where(first);
+	for (const [i, condition] of others.entries()) append(union, select(i + 1).where(condition));
 	const offset = after ? 0 : page.offset;
 	const limit =
 		large && typeof page.rows === "number"

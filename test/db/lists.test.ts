@@ -401,6 +401,7 @@ const LISTS: Record<string, (home: Home) => string> = {
 	sessions: () => "/api/users/@me/sessions",
 	apps: () => "/api/users/@me/oauth_grants",
 	"apps of an organization": (home) => `${org(home)}/oauth_grants`,
+	credentials: (home) => `${org(home)}/credentials`,
 	passkeys: () => "/api/users/@me/passkeys",
 	"activity of an organization": (home) => `${org(home)}/activity_log`,
 	"activity of a project": (home) => `${inProject(home)}/activity_log`,
@@ -426,6 +427,8 @@ const BOUNDED = new Set([
 	"apps",
 	// Reads the keys of all members, of whom few have many.
 	"apps of an organization",
+	// The first page counts them. The others are in test/people/credentials/.
+	"credentials",
 	"passkeys",
 	"plugins",
 	"destinations",
@@ -657,10 +660,10 @@ describe("a list five times as long costs the same", () => {
 
 	/**
 	 * An organization comes with its projects. The configs that a member sees are counted one by one.
-	 * Only admins see the apps of an organization.
+	 * Only admins see the apps and credentials of an organization.
 	 */
 	const NOT_FOR_MEMBERS =
-		/^(organizations|keys|apps of an organization|registered apps|enabled configs.*)$/;
+		/^(organizations|keys|apps of an organization|credentials|registered apps|enabled configs.*)$/;
 
 	test.each(Object.entries(LISTS))(
 		"%s, also for a member who sees less, and the last pages read no more than the first",

@@ -1,7 +1,7 @@
 /** Who can do what, and who still does (docs/audit.md#what-your-auditor-will-ask). */
 import { and, eq, type SQL, sql } from "drizzle-orm";
 import type * as z from "zod";
-import { readPage } from "../../access/pages.ts";
+import { readAll as readAllPages, readPage } from "../../access/pages.ts";
 import type { Tenant } from "../../access/tenant.ts";
 import { aliased } from "../../db/client.ts";
 import { counter, countWhere } from "../../db/list.ts";
@@ -119,25 +119,13 @@ export async function list(
 	return found;
 }
 
-/** How many members a download reads at a time. */
-const DOWNLOAD_LIMIT = 500;
-
 /** Yields all members, in groups. */
-export async function* readAll(
-	tenant: Tenant,
-	page: Page,
-	filters: z.infer<typeof reviewFilters>,
-): AsyncGenerator<Reviewed[]> {
-	let after: Page["after"];
-	while (true) {
-		const part = { ...page, limit: DOWNLOAD_LIMIT, offset: 0, after };
-		const { results, count } = await list(tenant, part, filters);
-		if (results.length > 0) yield results;
-		const last = results.at(-1);
-		if (!last || results.length < DOWNLOAD_LIMIT) return;
-		after = { keys: [last.joined_at, last.id], count };
-	}
-}
+export const readAll = (tenant: Tenant, page: Page, filters: z.infer<typeof reviewFilters>) =>
+	readAllPages(
+		page,
+		(part) => list(tenant, part, filters),
+		({ joined_at, id }) => [joined_at, id],
+	);
 
 /** The columns of a CSV file. */
 export const columns: Download<Reviewed>["columns"] = {
