@@ -353,7 +353,14 @@ export const BOUNDED: [table: string, columns: Columns, rows: number][] = [
 		},
 		LIMITS.accounts,
 	],
-	["personal_api_keys", keys("accountKeys", FIRST_ACCOUNT), LIMITS.keys],
+	[
+		"personal_api_keys",
+		{
+			...keys("accountKeys", FIRST_ACCOUNT),
+			expires_at: "iif(i < 5, '2100-01-01T00:00:00.000Z', null)",
+		},
+		LIMITS.keys,
+	],
 	[
 		"trusted_issuers",
 		{

@@ -124,13 +124,8 @@ export const LISTS: Record<string, List> = {
 	},
 	listCredentials: {
 		owner: "accounts",
-		few: [`owner=${uuid("user", OWNERS.accounts)}`],
-		most: [
-			"kind=trusted_issuer",
-			"search=row",
-			"unused_since=2099-01-01",
-			"expires_before=2099-01-01",
-		],
+		few: [`owner=${uuid("user", OWNERS.accounts)}`, "expires_before=2200-01-01"],
+		most: ["kind=trusted_issuer", "search=row", "unused_since=2099-01-01"],
 		limit: LIMITS.accounts + LIMITS.trustedIssuers,
 	},
 	listDomains: { owner: "domains", most: ["search=host"] },
