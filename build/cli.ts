@@ -19,7 +19,13 @@ const TOPICS: Record<string, string[]> = {
 	"People and access": [
 		...["members", "invites", "project-members", "service-accounts", "service-account-keys"],
 		...["roles", "role-members", "access-controls", "access"],
-		...["credentials", "trusted-issuers", "organization-apps", "oauth-clients", "member-identities"],
+		...[
+			"credentials",
+			"trusted-issuers",
+			"organization-apps",
+			"oauth-clients",
+			"member-identities",
+		],
 	],
 	"Exports and events": ["exports", "project-exports", "events"],
 	"Organizations and projects": ["organizations", "projects", "organization-projects"],

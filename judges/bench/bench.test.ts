@@ -292,7 +292,7 @@ describe("the growth of lists", () => {
 		if (name.includes("Logs")) return 20;
 		// Of a member, the access and the keys are read.
 		if (/^(explainAccess|reviewMembers)|inactive_since/.test(name)) return 12;
-		if (/^list(ProjectMembers|(Project)?Activity|FeedEvents)/.test(name)) return 5;
+		if (/^list(ProjectMembers|Credentials|(Project)?Activity|FeedEvents)/.test(name)) return 5;
 		return name.includes("search=") ? 6 : 3;
 	}
 

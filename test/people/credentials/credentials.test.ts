@@ -177,12 +177,16 @@ test("filters find kinds, owners, texts, and what is unused or ends soon", async
 		last_used_at: "2026-06-01T00:00:00.000Z",
 	});
 	expect(await labels(home, "?kind=Webhook&kind=scim_token")).toHaveLength(2);
+	expect(await labels(home, `?kind=service_account_key${"&kind=webhook".repeat(200)}`)).toContain(
+		"Nightly",
+	);
+	expect(await labels(home, "?kind=oauth_grant")).toEqual(["Notes"]);
 	expect(await labels(home, `?owner=${account.id.toUpperCase()}`)).toEqual(["Nightly", "Busy"]);
 	expect(await labels(home, "?search=ökonomie")).toEqual(["Nightly", "Busy"]);
 	expect(await labels(home, "?search=NIGHT")).toEqual(["Nightly"]);
 	expect(await labels(home, `?owner=${home.domain}`)).toEqual(["tnt_scim_…test"]);
 	expect(await labels(home, "?unused_since=2026-03-01")).toEqual(["Nightly"]);
-	expect(await labels(home, "?unused_since=2026-07-01&owner=" + account.id)).toEqual([
+	expect(await labels(home, `?unused_since=2026-07-01&owner=${account.id}`)).toEqual([
 		"Nightly",
 		"Busy",
 	]);
