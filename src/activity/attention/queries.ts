@@ -14,7 +14,7 @@ import { pluginConfigs, plugins } from "../../db/schema/plugins.ts";
 import { webhooks } from "../../db/schema/webhooks.ts";
 import { toUndelivered, undeliveredIn } from "../../exports/engine/undelivered.ts";
 import { DAY_MS, iso } from "../../lib/time.ts";
-import { type Item, STATES } from "./shape.ts";
+import { type Found, type Item, STATES } from "./shape.ts";
 
 /** How many objects of each kind are listed. */
 const LIMIT = 100;
@@ -205,16 +205,31 @@ const selectDomains = ({ db, organization }: Tenant) =>
 		.where(and(eq(domains.organization_id, organization), isNull(domains.verified_at)))
 		.limit(LIMIT);
 
+/** Selects what the first steps of an organization are about. */
+const selectSetup = ({ db, organization }: Tenant) =>
+	db
+		.select({
+			has_verified_domain: sql`exists (select 1 from ${domains} where ${and(
+				eq(domains.organization_id, organization),
+				isNotNull(domains.verified_at),
+			)})`.mapWith(Boolean),
+			has_webhook:
+				sql`exists (select 1 from ${webhooks} where ${eq(webhooks.organization_id, organization)})`.mapWith(
+					Boolean,
+				),
+		})
+		.from(sql`(select 1)`);
+
 const urgency = ({ state }: Item) => STATES.indexOf(state);
 
 const byUrgency = (a: Item, b: Item) =>
 	urgency(a) - urgency(b) || (a.expires_at ?? "").localeCompare(b.expires_at ?? "");
 
 /** Lists what needs attention, in one round trip. Leaves out what the caller may not read. */
-export async function list(tenant: Tenant): Promise<{ items: Item[] }> {
+export async function list(tenant: Tenant): Promise<Found> {
 	const ofAccounts = sql`${personalApiKeys.user_id} in (
 		select ${serviceAccounts.user_id} from ${serviceAccounts} where ${serviceAccounts.organization_id} = ${tenant.organization})`;
-	const [exports, configs, own, ofOthers, streams, hooks, unverified] = await tenant.read(
+	const [exports, configs, own, ofOthers, streams, hooks, unverified, [setup]] = await tenant.read(
 		selectExports(tenant),
 		selectConfigs(tenant),
 		selectKeys(tenant, eq(personalApiKeys.user_id, tenant.key.user_id)),
@@ -222,6 +237,7 @@ export async function list(tenant: Tenant): Promise<{ items: Item[] }> {
 		selectStreams(tenant),
 		selectWebhooks(tenant),
 		selectDomains(tenant),
+		selectSetup(tenant),
 	);
 	const { key, level, plugins_access_level } = tenant.caller;
 	const may = (object: ScopeObject) => hasScope(key.scopes, `${object}:read`);
@@ -251,5 +267,6 @@ export async function list(tenant: Tenant): Promise<{ items: Item[] }> {
 				)
 			: []),
 	];
-	return { items: items.sort(byUrgency) };
+	const maySeeSetup = isAdmin && may("webhook") && may("organization");
+	return { items: items.sort(byUrgency), setup: (maySeeSetup && setup) || null };
 }

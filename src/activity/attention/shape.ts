@@ -70,7 +70,18 @@ export const Attention = z
 			.describe(
 				"The most urgent first; at most 100 of each kind. Only what the caller and the key may read.",
 			),
+		setup: z
+			.object({
+				has_verified_domain: z.boolean().describe("Whether a domain is verified."),
+				has_webhook: z.boolean().describe("Whether there is a webhook."),
+			})
+			.nullable()
+			.describe(
+				"What a new organization lacks at first; null if the caller isn't an admin, or the key may not read domains and webhooks.",
+			),
 	})
 	.meta({ id: "Attention" });
+
+export type Found = z.infer<typeof Attention>;
 
 export type Item = z.infer<typeof AttentionItem>;

@@ -1,6 +1,7 @@
-import { eq } from "drizzle-orm";
+import { eq, sql } from "drizzle-orm";
 import { v7 } from "uuid";
 import { expect, test } from "vitest";
+import { domains } from "../../../src/db/schema/organizations.ts";
 import { pluginConfigs } from "../../../src/db/schema/plugins.ts";
 import { addRuns, cost, db, join, LEASED, world } from "../../support/world.ts";
 
@@ -74,6 +75,21 @@ test("what needs attention is listed in one round trip, the most urgent first", 
 		"failing plugin_config Copy",
 		"paused batch_export Resting",
 	]);
+});
+
+test("an admin is told what the organization lacks at first", async () => {
+	const { here, id } = await world();
+	const setup = async (key?: string) =>
+		(await here("GET", "/attention", key === undefined ? {} : { key })).body.setup;
+	expect(await setup()).toEqual({ has_verified_domain: false, has_webhook: false });
+	await here("POST", "/webhooks", { body: { url: "https://192.0.2.1/", enabled: false } });
+	await db.insert(domains).values({
+		...{ id: v7(), domain: `${v7()}.example.com`, verification_challenge: "a" },
+		organization_id: sql`(select id from organizations where uuid = ${id})`,
+		verified_at: new Date().toISOString(),
+	});
+	expect(await setup()).toEqual({ has_verified_domain: true, has_webhook: true });
+	expect(await setup((await join(id, 1)).key)).toBeNull();
 });
 
 test("a key sees only what it has scopes for, and nobody what belongs to others", async () => {

@@ -105,6 +105,21 @@ export function rejectionsOf(page: Page) {
 	return rejections;
 }
 
+/** Loads the page again, and returns what it asks the API for. `isDrawn` waits for its content. */
+export async function requestsOf(page: Page, isDrawn: () => Promise<unknown>) {
+	// Requests of the first load would count.
+	await page.waitForLoadState("networkidle");
+	const requests: string[] = [];
+	page.on("request", (request) => {
+		const { pathname } = new URL(request.url());
+		if (pathname.startsWith("/api/")) requests.push(pathname);
+	});
+	await page.reload();
+	await isDrawn();
+	await page.waitForLoadState("networkidle");
+	return requests;
+}
+
 /** The value of the session's cookie; undefined without one. */
 export const cookieOf = async (page: Page) =>
 	(await page.context().cookies(inject("console").url)).find(({ name }) => name === "tenantry")

@@ -63,6 +63,23 @@ export function Filter({
 	);
 }
 
+/** A filter by project, of all at first; nothing if there is only one. */
+export const ProjectFilter = ({
+	projects,
+}: {
+	projects: readonly { id: number; name: string }[];
+}) =>
+	projects.length > 1 ? (
+		<Filter
+			name="project"
+			label="Project"
+			options={[
+				["", "All projects"],
+				...projects.map(({ id, name }) => [String(id), name] as const),
+			]}
+		/>
+	) : null;
+
 type Bound = { name: string; label: string };
 
 /** A filter by time, in the zone of the console. */

@@ -4,7 +4,7 @@ import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
 import { LinkButton } from "../../ui/button.tsx";
 import { Empty } from "../../ui/feedback.tsx";
-import { Filter, Filters, Search } from "../../ui/filters.tsx";
+import { Filter, Filters, ProjectFilter, Search } from "../../ui/filters.tsx";
 import { PageView } from "../../ui/page.tsx";
 import { type Column, Table } from "../../ui/table.tsx";
 import { placeOf, TYPES, wordsOfType } from "./destinations.ts";
@@ -82,16 +82,7 @@ const ListFilters = ({ projects }: { projects: Projects }) => (
 		<Filter name="state" label="State" options={EXPORT_FILTER} />
 		<Filter name="type" label="Destination" options={[["", "All destinations"], ...TYPES]} />
 		<Filter name="interval" label="Interval" options={[["", "All intervals"], ...INTERVALS]} />
-		{projects.length > 1 && (
-			<Filter
-				name="project"
-				label="Project"
-				options={[
-					["", "All projects"],
-					...projects.map(({ id, name }) => [String(id), name] as const),
-				]}
-			/>
-		)}
+		<ProjectFilter projects={projects} />
 	</Filters>
 );
 

@@ -92,7 +92,7 @@ function Retry({ item, onDone }: { item: AttentionItem; onDone: () => void }) {
 	);
 }
 
-export function Attention({ items, onDone }: Found & { onDone: () => void }) {
+export function Attention({ items, onDone }: Pick<Found, "items"> & { onDone: () => void }) {
 	const { to } = useOrganization();
 	if (items.length === 0)
 		return (

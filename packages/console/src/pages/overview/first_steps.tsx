@@ -1,4 +1,5 @@
 import { useState } from "preact/hooks";
+import type { Attention } from "tenantry-client";
 import { useOrganization } from "../../organization.tsx";
 import { SmallButton } from "../../ui/button.tsx";
 import { Section } from "../../ui/page.tsx";
@@ -13,11 +14,11 @@ type Step = {
 /** Returns the key in `localStorage` that marks the steps of an organization as hidden. */
 const hiddenAt = (organization: string) => `tenantry.first_steps.${organization}`;
 
-type Found = { exports: number; hasVerifiedDomain: boolean; webhooks: number };
+type Found = { exports: number; setup: NonNullable<Attention["setup"]> };
 
 const stepsOf = (
 	members: number,
-	{ exports, hasVerifiedDomain, webhooks }: Found,
+	{ exports, setup: { has_verified_domain, has_webhook } }: Found,
 	to: (path: string) => string,
 ): Step[] => [
 	{
@@ -27,7 +28,7 @@ const stepsOf = (
 		why: "Paste email addresses. Each person gets a link.",
 	},
 	{
-		isDone: hasVerifiedDomain,
+		isDone: has_verified_domain,
 		path: to("domains"),
 		words: "Verify your email domain",
 		why: "Then decide how people with addresses of this domain sign in.",
@@ -39,7 +40,7 @@ const stepsOf = (
 		why: "Export events to a bucket, a database or an HTTP receiver on a schedule.",
 	},
 	{
-		isDone: webhooks > 0,
+		isDone: has_webhook,
 		path: to("webhooks/new"),
 		words: "Add a webhook",
 		why: "Send the events of this organization to your own systems.",

@@ -1,6 +1,6 @@
 import type { ComponentChildren } from "preact";
-import { type BatchExport, type Page, TenantryError } from "tenantry-client";
-import { NOTHING, readable, useLoad } from "../../load.ts";
+import { type BatchExport, TenantryError } from "tenantry-client";
+import { readable, useLoad } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
 import { Show } from "../../ui/feedback.tsx";
@@ -22,21 +22,6 @@ async function readableOr<T>(part: PromiseLike<T>, otherwise: T) {
 		if (error instanceof TenantryError && error.status === 403) return otherwise;
 		throw error;
 	}
-}
-
-/** Loads what the overview shows. What the user isn't allowed to read is empty. */
-async function load(organization: string, isAdmin: boolean, signal: AbortSignal) {
-	const of = { organization };
-	const one = { ...of, limit: 1 };
-	const admins = <T,>(list: () => PromiseLike<Page<T>>) => (isAdmin ? readable(list()) : NOTHING);
-	const [exports, attention, totals, domains, webhooks] = await Promise.all([
-		readable(api.batchExports.list({ ...of, limit: LIMIT }, { signal })),
-		readableOr(api.attention.get(of, { signal }), { items: [] }),
-		readableOr(api.batchExports.getTotals(of, { signal }), { days: [] }),
-		admins(() => api.domains.list({ ...of, limit: LIMIT }, { signal })),
-		admins(() => api.webhooks.list(one, { signal })),
-	]);
-	return { exports, attention, days: totals.days, domains, webhooks };
 }
 
 const STATES: readonly (readonly [state: State, words: string, mood: Mood])[] = [
@@ -82,44 +67,82 @@ const Figure = ({
 	</li>
 );
 
-type Loaded = Awaited<ReturnType<typeof load>>;
+/**
+ * Loads the parts of the page side by side, so that each is drawn when it has arrived. What the user
+ * isn't allowed to read is empty.
+ */
+function useParts(organization: string) {
+	const of = { organization };
+	return {
+		exports: useLoad(
+			(signal) => readable(api.batchExports.list({ ...of, limit: LIMIT }, { signal })),
+			[organization],
+		),
+		attention: useLoad(
+			(signal) => readableOr(api.attention.get(of, { signal }), { items: [], setup: null }),
+			[organization],
+		),
+		totals: useLoad(
+			(signal) => readableOr(api.batchExports.getTotals(of, { signal }), { days: [] }),
+			[organization],
+		),
+	};
+}
 
-export default function Overview() {
-	const { organization, isAdmin, to } = useOrganization();
-	const { id, name, member_count, teams } = organization;
-	const loaded = useLoad((signal) => load(id, isAdmin, signal), [id, isAdmin]);
-	const view = ({ exports, domains, webhooks, days, attention: { items } }: Loaded) => {
-		const attention = (
-			<Section title="Needs attention">
-				<Attention items={items} onDone={loaded.reload} />
-			</Section>
-		);
-		const steps = isAdmin && (
-			<FirstSteps
-				exports={exports.count}
-				hasVerifiedDomain={domains.results.some(({ is_verified }) => is_verified)}
-				webhooks={webhooks.count}
-			/>
-		);
-		return (
-			<>
-				{items.length > 0 && attention}
-				{steps}
-				{items.length === 0 && attention}
-				<ul class="overview-figures">
-					<Figure path={to("members")} name="Members" value={Number(member_count)} />
-					<Figure path={to("projects")} name="Projects" value={teams.length} />
-					<Figure path={to("batch_exports")} name="Batch exports" value={exports.count}>
-						<States exports={exports.results} />
-					</Figure>
-				</ul>
-				{exports.results.length > 0 && <Exported exports={exports.results} days={days} />}
-			</>
-		);
+type Parts = ReturnType<typeof useParts>;
+
+function First({ attention, exports }: Parts) {
+	const { isAdmin } = useOrganization();
+	const reload = () => {
+		attention.reload();
+		exports.reload();
 	};
 	return (
+		<Show of={attention}>
+			{({ items, setup }) => {
+				const list = (
+					<Section title="Needs attention">
+						<Attention items={items} onDone={reload} />
+					</Section>
+				);
+				return (
+					<>
+						{items.length > 0 && list}
+						{isAdmin && setup && exports.data && (
+							<FirstSteps exports={exports.data.count} setup={setup} />
+						)}
+						{items.length === 0 && list}
+					</>
+				);
+			}}
+		</Show>
+	);
+}
+
+export default function Overview() {
+	const { organization, to } = useOrganization();
+	const { id, name, member_count, teams } = organization;
+	const parts = useParts(id);
+	const { exports, totals } = parts;
+	return (
 		<PageView title={name}>
-			<Show of={loaded}>{view}</Show>
+			<First {...parts} />
+			<ul class="overview-figures">
+				<Figure path={to("members")} name="Members" value={Number(member_count)} />
+				<Figure path={to("projects")} name="Projects" value={teams.length} />
+				{exports.data && (
+					<Figure path={to("batch_exports")} name="Batch exports" value={exports.data.count}>
+						<States exports={exports.data.results} />
+					</Figure>
+				)}
+			</ul>
+			<Show of={exports}>
+				{({ results }) =>
+					results.length > 0 && (
+						<Show of={totals}>{({ days }) => <Exported exports={results} days={days} />}</Show>
+					)
+				}
+			</Show>
 		</PageView>
 	);
 }

@@ -5,16 +5,13 @@ import { useOrganization } from "../../organization.tsx";
 import { api, me } from "../../session.ts";
 import { LinkButton } from "../../ui/button.tsx";
 import { Empty, Show } from "../../ui/feedback.tsx";
-import { Filter, Filters, Search } from "../../ui/filters.tsx";
+import { Filter, Filters, ProjectFilter, Search } from "../../ui/filters.tsx";
 import { PageView, Section } from "../../ui/page.tsx";
 import { useAccess } from "./access.ts";
 import { configName, EnabledSwitch, PluginLine, Success } from "./config_parts.tsx";
 import { useDrag, useOrder } from "./order.ts";
 import { PluginsAreOff } from "./plugins.tsx";
 import { pluginIn } from "./schema.ts";
-
-/** The value of the URL parameter `project` for all of them. */
-const ALL = "all";
 
 /** Returns the project in the URL; otherwise the user's current project, or the first one. */
 export function useProject() {
@@ -37,18 +34,32 @@ export async function readConfigs(project: number, signal?: AbortSignal) {
 	return configs;
 }
 
+/** Returns the configs of all projects of an organization, by project and order. */
+async function readAllConfigs(organization: string, signal: AbortSignal) {
+	const configs: PluginConfig[] = [];
+	const pages = api.organizationPluginConfigs.list({ organization, limit: MAX_ROWS }, { signal });
+	for await (const config of pages) configs.push(config);
+	return configs;
+}
+
+const LEAD =
+	"A plugin config sets up a plugin in one project. It has its own settings, jobs and log. To install plugins, go to ";
+
+/** The plugin configs of an organization (docs/console.md#plugins). */
 export default function Configs() {
 	const { organization, to } = useOrganization();
 	const { canConfigure } = useAccess();
-	const project = useProject();
-	const isAll = useQuery()[0].project === ALL;
+	const [{ project }] = useQuery();
+	const loaded = useLoad((signal) => readAllConfigs(organization.id, signal), [organization.id]);
+	const { teams } = organization;
+	const only = teams.find(({ id }) => String(id) === project);
 	if (!canConfigure)
 		return (
 			<PageView title="Plugin configs">
 				<PluginsAreOff />
 			</PageView>
 		);
-	if (!project)
+	if (teams.length === 0)
 		return (
 			<PageView title="Plugin configs">
 				<Empty title="No project">
@@ -56,18 +67,17 @@ export default function Configs() {
 				</Empty>
 			</PageView>
 		);
+	const newPath = to(only ? `plugin_configs/new?project=${only.id}` : "plugin_configs/new");
 	return (
 		<PageView
 			title="Plugin configs"
 			lead={
 				<>
-					A plugin config sets up a plugin in one project. It has its own settings, jobs and log. To
-					install plugins, go to <a href={to("plugins")}>Plugins</a>.
+					{LEAD}
+					<a href={to("plugins")}>Plugins</a>.
 				</>
 			}
-			actions={
-				<LinkButton href={to(`plugin_configs/new?project=${project.id}`)}>Set up plugin</LinkButton>
-			}
+			actions={<LinkButton href={newPath}>Set up plugin</LinkButton>}
 		>
 			<Filters>
 				<Search label="Search plugin configs" />
@@ -81,101 +91,109 @@ export default function Configs() {
 						["failing", "Failing"],
 					]}
 				/>
-				<ProjectSelect teams={organization.teams} current={isAll ? ALL : String(project.id)} />
+				<ProjectFilter projects={teams} />
 			</Filters>
-			{isAll ? (
-				organization.teams.map((team) => <InProject key={team.id} project={team} isOneOfAll />)
-			) : (
-				<InProject key={project.id} project={project} />
-			)}
+			<Show of={loaded}>
+				{(configs) => <Projects configs={configs} only={only} loaded={loaded} newPath={newPath} />}
+			</Show>
 		</PageView>
 	);
 }
 
 type Team = { id: number; name: string };
 
-function ProjectSelect({ teams, current }: { teams: Team[]; current: string }) {
-	const [, change] = useQuery();
-	if (teams.length < 2) return null;
-	return (
-		<select
-			aria-label="Project"
-			onChange={({ currentTarget }) => change({ project: currentTarget.value })}
-		>
-			<option value={ALL} selected={current === ALL}>
-				All projects
-			</option>
-			{teams.map(({ id, name }) => (
-				<option key={id} value={String(id)} selected={String(id) === current}>
-					{name}
-				</option>
-			))}
-		</select>
-	);
-}
-
 const hasText = (config: PluginConfig, search: string) =>
 	[config.name, config.description, pluginIn(config).name].some((text) => has(text, search));
 
-/** @param isOneOfAll whether the page shows all projects */
-function InProject({ project, isOneOfAll = false }: { project: Team; isOneOfAll?: boolean }) {
-	const { to } = useOrganization();
+/** The configs that match the filters, by project. Projects without any aren't shown. */
+function Projects({
+	configs,
+	only,
+	loaded,
+	newPath,
+}: {
+	configs: PluginConfig[];
+	/** The project in the filter. */
+	only: Team | undefined;
+	loaded: List;
+	newPath: string;
+}) {
+	const { organization } = useOrganization();
 	const [{ search = "", state }] = useQuery();
-	const loaded = useLoad((signal) => readConfigs(project.id, signal), [project.id]);
 	const isFiltered = search !== "" || state !== undefined;
-	const prefix = isOneOfAll ? `${project.name}: ` : "";
+	const teams = only ? [only] : organization.teams;
+	const inProject = ({ id }: Team) => configs.filter(({ team_id }) => team_id === id);
+	const parts = teams.map((project) => ({
+		project,
+		configs: inProject(project).filter(
+			(config) =>
+				hasText(config, search) &&
+				(state !== "enabled" || config.enabled) &&
+				(state !== "disabled" || !config.enabled) &&
+				(state !== "failing" || config.error !== null),
+		),
+	}));
+	const shown = parts.filter(({ configs }) => configs.length > 0);
+	if (shown.length === 0)
+		return isFiltered ? (
+			<Empty title="No plugin configs found">Change or remove the filters.</Empty>
+		) : (
+			<Empty title={only ? `No plugins in ${only.name} yet` : "No plugins are set up yet"}>
+				<a href={newPath}>Set up a plugin</a>: choose it, enter its settings, and enable it.
+			</Empty>
+		);
 	return (
-		<Show of={loaded}>
-			{(configs) => {
-				if (configs.length === 0 && !isOneOfAll)
-					return (
-						<Empty title={`No plugins in ${project.name} yet`}>
-							<a href={to(`plugin_configs/new?project=${project.id}`)}>Set up a plugin</a>: choose
-							it, enter its settings, and enable it.
-						</Empty>
-					);
-				const shown = configs.filter(
-					(config) =>
-						hasText(config, search) &&
-						(state !== "enabled" || config.enabled) &&
-						(state !== "disabled" || !config.enabled) &&
-						(state !== "failing" || config.error !== null),
-				);
-				const enabled = shown.filter(({ enabled }) => enabled);
-				const disabled = shown.filter(({ enabled }) => !enabled);
-				return (
-					<>
-						{shown.length === 0 && isOneOfAll && (
-							<p class="soft">No plugin configs found in {project.name}.</p>
-						)}
-						{shown.length === 0 && !isOneOfAll && (
-							<Empty title="No plugin configs found">Change or remove the filters.</Empty>
-						)}
-						{enabled.length > 0 && (
-							<Section title={`${prefix}Enabled, in order`}>
-								<Ordered
-									configs={enabled}
-									isFiltered={isFiltered}
-									project={project.id}
-									loaded={loaded}
-								/>
-							</Section>
-						)}
-						{disabled.length > 0 && (
-							<Section title={`${prefix}Disabled`}>
-								<ol class="configs">
-									{disabled.map((config) => (
-										<li key={config.id}>
-											<Row config={config} loaded={loaded} />
-										</li>
-									))}
-								</ol>
-							</Section>
-						)}
-					</>
-				);
-			}}
-		</Show>
+		<>
+			{shown.map(({ project, configs }) => (
+				<InProject
+					key={project.id}
+					project={project}
+					configs={configs}
+					isFiltered={isFiltered}
+					isNamed={!only && organization.teams.length > 1}
+					loaded={loaded}
+				/>
+			))}
+		</>
+	);
+}
+
+function InProject({
+	project,
+	configs,
+	isFiltered,
+	isNamed,
+	loaded,
+}: {
+	project: Team;
+	configs: PluginConfig[];
+	isFiltered: boolean;
+	/** Whether the page shows other projects, too. */
+	isNamed: boolean;
+	loaded: List;
+}) {
+	const prefix = isNamed ? `${project.name}: ` : "";
+	const enabled = configs.filter(({ enabled }) => enabled);
+	const disabled = configs.filter(({ enabled }) => !enabled);
+	return (
+		<>
+			{enabled.length > 0 && (
+				<Section title={`${prefix}Enabled, in order`}>
+					<Ordered configs={enabled} isFiltered={isFiltered} project={project.id} loaded={loaded} />
+				</Section>
+			)}
+			{disabled.length > 0 && (
+				<Section title={`${prefix}Disabled`}>
+					<ol class="configs">
+						{disabled.map((config) => (
+							<li key={config.id}>
+								<Row config={config} loaded={loaded} />
+							</li>
+						))}
+					</ol>
+				</Section>
+			)}
+		</>
 	);
 }
 
@@ -225,7 +243,7 @@ function useSavedOrder(configs: PluginConfig[], project: number, loaded: List) {
 	return useOrder(known.current, async (ids) => {
 		const current = await readConfigs(project);
 		if (!isSameOrder(current, known.current)) {
-			loaded.replace(current);
+			loaded.change((all) => [...all.filter(({ team_id }) => team_id !== project), ...current]);
 			throw new Error(
 				"Someone else has changed the order. The list now shows the new order, so repeat your change.",
 			);
