@@ -5,6 +5,7 @@
  */
 import type { RouterRoute } from "hono/types";
 import about from "../package.json" with { type: "json" };
+import { needOf } from "../src/access/middleware.ts";
 import { type ScopeObject, scopeFor } from "../src/access/scopes.ts";
 import { families, publicRoutes } from "../src/app.ts";
 import { SERVER } from "../src/docs/service.ts";
@@ -33,7 +34,8 @@ const all = await Promise.all(
 		if (!section) throw new Error(`The router of ${row.path} has no description.`);
 		/** The object of the scopes, such as `project`; undefined for routes that need no key. */
 		const object = "object" in row ? row.object : undefined;
-		return { mount: row.path, object, routes: router.routes, section };
+		const access = "access" in row ? row.access : undefined;
+		return { mount: row.path, object, access, routes: router.routes, section };
 	}),
 );
 
@@ -52,6 +54,19 @@ function security(
 	if (object) return [{ personal_api_key: [scopeFor(object, method, runs)] }];
 	if (!takesKey({ open: true, path })) return [];
 	return [...(needsKey(path) ? [] : [{}]), { personal_api_key: [] }];
+}
+
+/** Returns the level and the access that a route requires, unless it accepts any key. */
+function accessOf({ access, routes }: Family, method: string, handlers: RouterRoute[]) {
+	const shared = routes.filter((route) => route.method === "ALL");
+	const own = (name: "level" | "need") =>
+		[...shared, ...handlers].flatMap(({ handler }) =>
+			name in handler ? [Reflect.get(handler, name)] : [],
+		);
+	const level = own("level").at(-1);
+	const resource = access?.resource;
+	if (level === undefined && resource === undefined) return undefined;
+	return { level, resource, access_level: resource && (own("need").at(-1) ?? needOf(method)) };
 }
 
 function merge(handlers: RouterRoute[]): Operation {
@@ -78,7 +93,8 @@ function documentedOperation(
 		summary,
 		description,
 		tags: [section.name],
-		security: security(path, method, object, merge(handlers).runs),
+		security: security(path, method, object, operation.runs),
+		"x-access": accessOf(family, method, handlers),
 		parameters: parametersOf(route),
 		requestBody: requestBody(route),
 		responses: responsesOf(route, errors),

@@ -41,6 +41,8 @@ export type Operation = {
 	description: string;
 	tags: [string];
 	security: Record<string, string[]>[];
+	/** The level and the access that the operation requires. */
+	"x-access"?: { level?: number; resource?: string; access_level?: string };
 	parameters: Parameter[];
 	requestBody?: { required: boolean; content: Content };
 	responses: Record<string, Response>;

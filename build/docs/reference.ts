@@ -161,6 +161,7 @@ ${parameters.map(
 function section(document: Document, call: Call) {
 	const { operationId, method, path, summary, description, security, parameters } = call;
 	const scopes = security.flatMap(({ personal_api_key: names = [] }) => names);
+	const access = call["x-access"];
 	const needsKey = security.length > 0 && security.every((way) => "personal_api_key" in way);
 	const [body] = Object.values(call.requestBody?.content ?? {});
 	return html`<section>
@@ -173,6 +174,9 @@ function section(document: Document, call: Call) {
 			: needsKey
 				? "Any key."
 				: "No key needed."
+	}${access?.level && html`<br>Level: ${access.level}`}${
+		access?.resource &&
+		html`<br><a href="/docs/access">Access</a>: ${access.access_level} to ${access.resource}`
 	}</p>
 ${parameters.length > 0 && html`<h3>Parameters</h3>${list(parameterRows(parameters), "required")}`}
 ${

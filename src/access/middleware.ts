@@ -87,10 +87,13 @@ export const onProjects = actingIn("project", { project: "id" }, true);
 
 /** Requires a membership of at least `level`. */
 export const atLeast = (level: number) =>
-	createMiddleware<App>(async (c, next) => {
-		c.set("level", level);
-		await next();
-	});
+	Object.assign(
+		createMiddleware<App>(async (c, next) => {
+			c.set("level", level);
+			await next();
+		}),
+		{ level },
+	);
 
 /** What the access controls of a family are about (docs/access.md#resources). */
 export type Controlled =
@@ -111,7 +114,7 @@ export function needOf(method: string): AccessLevel {
 	return method === "DELETE" ? "manager" : "editor";
 }
 
-/** Tells the guard which access a family's routes require. `test/access/matrix.ts` reads it. */
+/** Tells the guard which access a family's routes require. The OpenAPI document says it, too. */
 export const controlled = (family: Controlled) =>
 	Object.assign(
 		createMiddleware<App>(async (c, next) => {

@@ -16,7 +16,7 @@ import { addressOf, checkAddress, countFailure } from "../keys/addresses.ts";
 import { cache, evict } from "../keys/keys.ts";
 import { noteUse } from "../keys/usage.ts";
 import { now } from "../lib/time.ts";
-import { levelOf, within } from "./access_levels.ts";
+import { isOpened, levelOf, within } from "./access_levels.ts";
 import type { TenantStatement } from "./cached_statements.ts";
 import { accessNeeded } from "./check_access.ts";
 import { authorize, type Caller, cachedGuard } from "./guard.ts";
@@ -100,6 +100,12 @@ export class Tenant {
 			levelOf(controls, { resource, id: id === null ? null : String(id) }),
 		);
 		if (level < ACCESS_LEVELS[need]) throw accessNeeded(resource, need, level);
+	}
+
+	/** Whether the caller may view what members of level 1 can't, unless it was given, after `read`. */
+	mayReview(resource: Resource) {
+		const { controls } = this.caller.access;
+		return isOpened(controls, { resource, id: null, need: ACCESS_LEVELS.viewer });
 	}
 
 	/** SQL for the organization's id, or null. After `read`, it is the one that the guard found. */

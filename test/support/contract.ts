@@ -1,5 +1,6 @@
 import { Validator } from "@cfworker/json-schema";
 import document from "../../public/openapi.json" with { type: "json" };
+import type { AccessLevel, Resource } from "../../src/db/schema/levels.ts";
 
 /** The parts of a body's JSON Schema that tests use. */
 export type Schema = {
@@ -21,6 +22,7 @@ type Operation = {
 	description: string;
 	tags: string[];
 	security: Record<string, string[]>[];
+	"x-access"?: { level?: number; resource?: Resource; access_level?: AccessLevel };
 	parameters: {
 		name: string;
 		in: string;

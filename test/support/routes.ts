@@ -11,6 +11,8 @@ export type Route = {
 	path: string;
 	/** null: the route needs no key. */
 	scope: string | null;
+	/** The level and the access that it requires. */
+	access: NonNullable<(typeof operations)[number]["operation"]["x-access"]>;
 	/** Returns a valid body. */
 	body?: Body;
 	/** The status of a route that always fails. */
@@ -183,6 +185,7 @@ export const routes = operations.map(({ method, path, scopes, operation }): Rout
 		method,
 		path: path.replace(/\{(\w+)\}/g, ":$1"),
 		scope: scopes || null,
+		access: operation["x-access"] ?? {},
 		...(body && { body }),
 		...(fails && { fails }),
 	};

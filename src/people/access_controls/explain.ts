@@ -3,7 +3,6 @@ import * as z from "zod";
 import {
 	type Controls,
 	EVERYTHING,
-	isOpened,
 	levelOf,
 	mayView,
 	parseLevels,
@@ -18,7 +17,6 @@ import {
 	ACCESS_LEVELS,
 	ADMIN,
 	BY_DEFAULT,
-	insufficientLevel,
 	nameOfAccess,
 	RESOURCES,
 	type Resource,
@@ -212,15 +210,6 @@ function subjectOf({ resource, resource_id }: z.infer<typeof question>) {
 	return resource && { resource, id: resource_id?.toLowerCase() ?? "" };
 }
 
-/** Whether the caller may know the access of others. */
-const mayAskOfOthers = ({ caller }: Tenant) =>
-	caller.level >= ADMIN ||
-	isOpened(caller.access.controls, {
-		resource: "organization_member",
-		id: null,
-		need: ACCESS_LEVELS.viewer,
-	});
-
 /** Explains the access of a member, or lists the members who can view something. */
 export async function explain(tenant: Tenant, page: Page, asked: z.infer<typeof question>) {
 	const { db, organization } = tenant;
@@ -243,7 +232,7 @@ export async function explain(tenant: Tenant, page: Page, asked: z.infer<typeof 
 			by: [members.id],
 			keys: ({ id }) => [id],
 		});
-		if (!mayAskOfOthers(tenant)) throw insufficientLevel();
+		if (!tenant.mayReview("organization_member")) throw insufficientLevel();
 		// The owners can view all that exists.
 		if (rows.count === 0) throw notFound();
 		return mapResults(rows, (row) => toExplained(row, subject));
@@ -255,11 +244,12 @@ export async function explain(tenant: Tenant, page: Page, asked: z.infer<typeof 
 		db.select({ is_here: sql<number>`${isHere}`.as("is_here") }).from(sql`(select 1)`),
 	);
 	const isSelf = found?.member.id === key.user_id;
-	if (!isSelf && !mayAskOfOthers(tenant)) throw insufficientLevel();
+	if (!isSelf && !tenant.mayReview("organization_member")) throw insufficientLevel();
 	const row = orNotFound(here?.is_here ? found : undefined);
 	const results = (subject ? [subject] : subjectsOf(row)).map((each) => toExplained(row, each));
 	// One's own question must not tell what one may not view.
-	if (subject?.id && !results[0]?.can_view && !mayAskOfOthers(tenant)) throw notFound();
+	if (subject?.id && !results[0]?.can_view && !tenant.mayReview("organization_member"))
+		throw notFound();
 	return envelope(page, {
 		rows: results.slice(page.offset, page.offset + page.limit + 1),
 		count: results.length,

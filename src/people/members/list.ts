@@ -6,7 +6,7 @@ import type { Tenant } from "../../access/tenant.ts";
 import { userWith } from "../../access/visible.ts";
 import { contains } from "../../db/contains.ts";
 import { counter } from "../../db/list.ts";
-import { ADMIN, insufficientLevel } from "../../db/schema/levels.ts";
+import { insufficientLevel } from "../../db/schema/levels.ts";
 import { organizations } from "../../db/schema/organizations.ts";
 import { members, users } from "../../db/schema/people.ts";
 import { normalizeAddress } from "../../http/fields.ts";
@@ -58,7 +58,7 @@ function matches(tenant: Tenant, filters: Filters) {
 
 /**
  * Active members, newest first.
- * @throws 403 if somebody else than an admin asks who was inactive
+ * @throws 403 if somebody asks who was inactive who may not review the members
  */
 export async function list(tenant: Tenant, page: Page, filters: Filters) {
 	if (Object.values(filters).every((value) => value === undefined))
@@ -68,6 +68,6 @@ export async function list(tenant: Tenant, page: Page, filters: Filters) {
 		few: matches(tenant, filters),
 		order: filters.order === "joined_at" ? "asc" : "desc",
 	});
-	if (filters.inactive_since && tenant.caller.level < ADMIN) throw insufficientLevel();
+	if (filters.inactive_since && !tenant.mayReview("organization_member")) throw insufficientLevel();
 	return found;
 }

@@ -1,6 +1,7 @@
 import { body, query } from "../../access/input.ts";
-import { needs } from "../../access/middleware.ts";
+import { atLeast, needs } from "../../access/middleware.ts";
 import { revokes } from "../../access/receipts.ts";
+import { ADMIN } from "../../db/schema/levels.ts";
 import { download } from "../../http/download.ts";
 import { page } from "../../http/page.ts";
 import { ok, paginated, router } from "../../http/router.ts";
@@ -34,6 +35,7 @@ export default router({
 				"Lists the active members and the service accounts, the oldest member first: the level, the second factor, the last sign-in and activity, and the keys and apps that can access the organization. Requires level 8. With `Accept: text/csv` or `application/x-ndjson` the response is a file with all of them. `limit` and `offset` are ignored.",
 			download: true,
 		}),
+		atLeast(ADMIN),
 		query(reviewFilters),
 		async (c) => {
 			const [{ tenant }, filter, asked] = [c.var, c.req.valid("query"), page(c)];

@@ -326,22 +326,45 @@ describe("access controls", () => {
 	});
 });
 
+/** Changes what Ada may do between the two round trips of a request. */
+const CHANGES: Record<string, (home: Home, ada: { uuid: string }) => Promise<unknown>> = {
+	"of everyone": (home) => giver(home)("batch_export", "viewer"),
+	"of a member": (home, { uuid }) => giver(home)("batch_export", "none", { member: uuid }),
+	"of a role": async (home, { uuid }) => {
+		await home.here("POST", `/roles/${home.role}/members`, { body: { member: uuid } });
+		await giver(home)("batch_export", "viewer", { role: home.role });
+	},
+	"by a role that is given": (home, { uuid }) =>
+		home.here("POST", `/roles/${AUDITOR}/members`, { body: { member: uuid } }),
+	"to the project": (home, { uuid }) =>
+		giver(home)("project", "none", { resource_id: String(home.project), member: uuid }),
+};
+
 describe("a change of access that races a write wins", () => {
-	test.each([
-		["of everyone", false],
-		["of a member", true],
-	])("%s", async (_, member) => {
+	test.each(Object.entries(CHANGES))("%s", async (_, change) => {
 		const home = await furnished();
 		const ada = await plain(home);
-		const give = giver(home);
 		const path = `/api/organizations/${home.id}/batch_exports/${home.batch_export}`;
-		const env = racing(() => give("batch_export", "viewer", member ? { member: ada.uuid } : {}));
+		const env = racing(() => change(home, ada));
 		const { status, body } = await call("PATCH", path, {
 			key: ada.key,
 			body: { name: "Late" },
 			env,
 		});
 		expect([status, body.detail]).toEqual([403, "Your access changed during the request."]);
+		expect((await home.ask("GET", path)).body.name).toBe("Export");
+	});
+
+	test("also of an admin of the project who may not view it any more", async () => {
+		const home = await furnished();
+		const ada = await plain(home);
+		const member = { body: { user_uuid: ada.uuid, level: 8 } };
+		await home.ask("POST", `/api/projects/${home.project}/members`, member);
+		const path = `/api/projects/${home.project}/batch_exports/${home.batch_export}`;
+		const env = racing(async () => CHANGES["to the project"]?.(home, ada));
+		const body = { name: "Late" };
+		expect((await call("PATCH", path, { key: ada.key, body, env })).status).toBe(403);
+		expect((await call("PATCH", path, { key: ada.key, body })).status).toBe(404);
 		expect((await home.ask("GET", path)).body.name).toBe("Export");
 	});
 });
@@ -363,6 +386,8 @@ describe("auditors", () => {
 			"/access_controls",
 			"/activity_log",
 			"/batch_exports",
+			"/members/access_review",
+			"/members?inactive_since=2026-01-01",
 		])
 			expect({ path, status: (await ada.here("GET", path)).status }).toEqual({ path, status: 200 });
 		expect((await ada.here("GET", "/batch_exports")).body.count).toBe(1);
