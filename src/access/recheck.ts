@@ -39,7 +39,7 @@ type AccessForm = {
 	projectMember: boolean;
 	/** Whether the key is an app's. */
 	app: boolean;
-	/** Whether access controls apply to the caller: also to an admin of the project. */
+	/** Whether access controls apply to the caller, as to those who aren't admins. */
 	controlled: boolean;
 };
 
@@ -95,13 +95,14 @@ const assertion = cacheByForm((db, form: AccessForm) => {
  * found.
  */
 export function assertStillAllowed(env: Env, db: Connected, hash: string, caller: Caller) {
-	const { key, client_id, organization_id, member_level, project_id, project_level } = caller;
+	const { key, client_id, organization_id, level, member_level, project_id, project_level } =
+		caller;
 	const form = {
 		project: project_id !== null,
 		member: member_level !== null,
 		projectMember: project_level !== null,
 		app: client_id !== null,
-		controlled: member_level !== null && member_level < ADMIN,
+		controlled: member_level !== null && level < ADMIN,
 	};
 	const { user_id, scopes, organizations, projects, allowed_ips } = key;
 	return assertion(env, form).bind(db, {
