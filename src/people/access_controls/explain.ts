@@ -17,6 +17,7 @@ import {
 	ACCESS_LEVELS,
 	ADMIN,
 	BY_DEFAULT,
+	insufficientLevel,
 	nameOfAccess,
 	RESOURCES,
 	type Resource,
