@@ -11,10 +11,22 @@ import { logWarning } from "../lib/log.ts";
 import { DAY_MS, HOUR_MS, iso } from "../lib/time.ts";
 import { seal, unseal } from "./secrets.ts";
 
-/** What the service signs with. Each has keys of its own. */
-const ALGORITHMS = ["EdDSA"] as const;
+/**
+ * What a signature is for, as the `typ` of its header, so that none can stand for another, and its
+ * algorithm. Each algorithm has keys of its own: all clouds accept RS256
+ * (docs/internals/decisions/0021-workload-tokens.md).
+ */
+const PURPOSES = {
+	"audit-head+jwt": "EdDSA",
+	"revocation-receipt+jwt": "EdDSA",
+	JWT: "RS256",
+} as const;
 
-type Algorithm = (typeof ALGORITHMS)[number];
+type Purpose = keyof typeof PURPOSES;
+
+type Algorithm = (typeof PURPOSES)[Purpose];
+
+const ALGORITHMS = new Set(Object.values(PURPOSES));
 
 /** How long a key signs. */
 const SIGNS_MS = 90 * DAY_MS;
@@ -103,16 +115,13 @@ async function usable(env: Env, found: Signer | undefined, moment: Moment) {
 	return { kid: signer.kid, text: await unseal(env, signer.private_key ?? "", place(signer.kid)) };
 }
 
-/** What a signature is for, as the `typ` of its header, so that none can stand for another. */
-type Purpose = "audit-head+jwt" | "revocation-receipt+jwt";
-
 /**
  * Signs claims (RFC 7515, RFC 7519), with the time (`iat`) and, if it is known, the service (`iss`).
- * @param found the key that signs now; the first signature makes it
+ * @param found the key that signs now with the algorithm of `typ`; the first signature makes it
  * @returns a compact JWS
  */
 export async function sign(env: Env, found: Signer | undefined, typ: Purpose, claims: JWTPayload) {
-	const algorithm = "EdDSA";
+	const algorithm = PURPOSES[typ];
 	const at = Date.now();
 	const { importJWK, SignJWT } = await import("jose");
 	const { kid, text } = await usable(env, found, { algorithm, at });
@@ -159,13 +168,26 @@ export async function rotateSigningKeys(env: Env, at: number) {
 const seconds = (moment: string) => Math.floor(Date.parse(moment) / 1000);
 
 /**
+ * SQL condition: the key is published. Heads and receipts are checked after years, but nobody needs a
+ * token's key once the token has expired, and whoever has stolen an old one could sign with it.
+ */
+const isPublished = (algorithm: Algorithm) =>
+	and(
+		eq(signingKeys.algorithm, algorithm),
+		algorithm === "RS256"
+			? or(isNull(signingKeys.signs_until), gt(signingKeys.signs_until, iso(Date.now() - KEPT_MS)))
+			: undefined,
+	);
+
+/**
  * Returns the public keys as a JWK Set (RFC 7517), newest first: those that have signed, the one
  * that signs, and the next one. `nbf` and `exp` say when a key signs, in seconds since 1970.
  */
-export async function publicKeys({ DB }: Env) {
+export async function publicKeys({ DB }: Env, algorithm: Algorithm) {
 	const rows = await drizzle(DB)
 		.select()
 		.from(signingKeys)
+		.where(isPublished(algorithm))
 		.orderBy(desc(signingKeys.signs_from), signingKeys.kid);
 	return {
 		keys: rows.map(({ kid, algorithm, public_key, signs_from, signs_until }) => ({

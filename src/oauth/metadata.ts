@@ -1,9 +1,11 @@
 import type { Context } from "hono";
 import { READ_SCOPES, scopes } from "../access/scopes.ts";
 import type { App } from "../env.ts";
+import { notFound } from "../http/errors.ts";
 import { router } from "../http/router.ts";
 import type { Audience } from "../keys/audience.ts";
 import { MAX_AGE_SECONDS, publicKeys } from "../keys/signing_keys.ts";
+import { tokenIssuer } from "../keys/workload_tokens.ts";
 import { issuerOf, resourceOf, type Service } from "./protocol/service.ts";
 import { DEVICE_GRANT, TOKEN_EXCHANGE } from "./protocol/tokens.ts";
 
@@ -50,13 +52,35 @@ function authorizationServer(service: Service) {
 	};
 }
 
-/** docs/oauth.md#how-an-app-finds-the-service, docs/audit.md#signing-keys */
+/**
+ * OpenID Connect Discovery, section 3: for those who check the tokens of exports. Some clients of
+ * apps read it instead of RFC 8414's document, so it has all of that.
+ */
+const openIdProvider = (service: Service) => ({
+	...authorizationServer(service),
+	jwks_uri: `${issuerOf(service)}/.well-known/openid-keys.json`,
+	subject_types_supported: ["public"],
+	id_token_signing_alg_values_supported: ["RS256"],
+	claims_supported: ["iss", "sub", "aud", "exp", "nbf", "iat", "jti"],
+});
+
+async function sendKeys(c: Context<App>, algorithm: Parameters<typeof publicKeys>[1]) {
+	const set = await publicKeys(c.env, algorithm);
+	if (set.keys.length > 0) c.header("Cache-Control", `public, max-age=${MAX_AGE_SECONDS}`);
+	return c.json(set);
+}
+
+/**
+ * docs/oauth.md#how-an-app-finds-the-service, docs/audit.md#signing-keys,
+ * docs/exports.md#without-stored-keys
+ */
 export default router()
 	.get("/oauth-protected-resource/api", (c) => c.json(protectedResource(serviceOf(c), "api")))
 	.get("/oauth-protected-resource/mcp", (c) => c.json(protectedResource(serviceOf(c), "mcp")))
 	.get("/oauth-authorization-server", (c) => c.json(authorizationServer(serviceOf(c))))
-	.get("/jwks.json", async (c) => {
-		const set = await publicKeys(c.env);
-		if (set.keys.length > 0) c.header("Cache-Control", `public, max-age=${MAX_AGE_SECONDS}`);
-		return c.json(set);
-	});
+	.get("/openid-configuration", (c) => {
+		if (tokenIssuer(c.env) === null) throw notFound();
+		return c.json(openIdProvider(serviceOf(c)));
+	})
+	.get("/openid-keys.json", (c) => sendKeys(c, "RS256"))
+	.get("/jwks.json", (c) => sendKeys(c, "EdDSA"));

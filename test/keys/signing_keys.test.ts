@@ -1,4 +1,5 @@
 import { env } from "cloudflare:workers";
+import { eq } from "drizzle-orm";
 import { beforeEach, expect, test, vi } from "vitest";
 import { signingKeys } from "../../src/db/schema/signing_keys.ts";
 import { rotateSigningKeys, selectSigner, sign } from "../../src/keys/signing_keys.ts";
@@ -23,7 +24,12 @@ async function signs(at = Date.now(), on: Env = env) {
 	return String(decoded(jws).header.kid);
 }
 
-const rows = () => db.select().from(signingKeys).orderBy(signingKeys.signs_from);
+const rows = (algorithm = "EdDSA") =>
+	db
+		.select()
+		.from(signingKeys)
+		.where(eq(signingKeys.algorithm, algorithm))
+		.orderBy(signingKeys.signs_from);
 
 test("reading the keys makes none, and the first of twenty signatures at once makes one", async () => {
 	const { status, headers, set: none } = await published();
@@ -91,6 +97,7 @@ test("each full hour, the schedule makes the key before something is signed", as
 	expect(await rows()).toEqual([]);
 	await tick(scheduledTime);
 	expect(await rows()).toHaveLength(1);
+	expect(await rows("RS256")).toHaveLength(1);
 	const unset = { ...env, SECRETS_KEY: "" };
 	await db.delete(signingKeys);
 	await rotateSigningKeys(unset, scheduledTime);

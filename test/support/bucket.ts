@@ -2,13 +2,10 @@
  * Starts an S3 server with a bucket `exports`. It is R2's, which checks signatures and enforces the
  * rules of multipart uploads.
  */
+import { KEYS } from "./keys.ts";
 import { onDemand, startServer } from "./peers.ts";
 
-/** The credentials of the bucket. */
-export const KEYS = {
-	aws_access_key_id: "key-of-nobody",
-	aws_secret_access_key: "secret-of-nobody",
-};
+export { KEYS };
 
 export async function buckets() {
 	const port = await onDemand("The bucket", () =>

@@ -175,7 +175,7 @@ export async function run(
 export const noPostgres = env.POSTGRES_PORT === "" ? " (skipped: install postgresql)" : "";
 
 /** Signs requests to the S3 server. */
-const signer = new AwsClient({
+export const signer = new AwsClient({
 	accessKeyId: KEYS.aws_access_key_id,
 	secretAccessKey: KEYS.aws_secret_access_key,
 	region: "auto",

@@ -7,7 +7,7 @@ import { mkdirSync } from "node:fs";
 import http, { type IncomingMessage, type ServerResponse } from "node:http";
 import { buffer } from "node:stream/consumers";
 import { promisify } from "node:util";
-import { AwsClient } from "aws4fetch";
+import { isSigned } from "./aws_signature.ts";
 import { KEYS } from "./bucket.ts";
 import { cached } from "./cache.ts";
 import { proxyOf } from "./faults.ts";
@@ -91,29 +91,6 @@ async function startCatalog(s3: string) {
 	return port;
 }
 
-/** Whether a request has a valid signature of AWS for this service. */
-async function isSigned({ method, url = "", headers }: IncomingMessage, body: Buffer) {
-	const [, date, region, service, names = ""] =
-		/Credential=key-of-nobody\/(\d{8})\/([\w-]+)\/(\w+)\/aws4_request, SignedHeaders=([\w;-]+),/.exec(
-			headers.authorization ?? "",
-		) ?? [];
-	if (!date || !region || !service) return false;
-	const client = new AwsClient({
-		accessKeyId: KEYS.aws_access_key_id,
-		secretAccessKey: KEYS.aws_secret_access_key,
-		region,
-		service,
-	});
-	const signed = names.split(";").filter((name) => name !== "host");
-	const request = await client.sign(`http://${headers.host}${url}`, {
-		...(method && { method }),
-		headers: Object.fromEntries(signed.map((name) => [name, String(headers[name])])),
-		...(body.length > 0 && { body: new Uint8Array(body) }),
-		aws: { datetime: String(headers["x-amz-date"]), allHeaders: true },
-	});
-	return request.headers.get("authorization") === headers.authorization;
-}
-
 const refuse = (response: ServerResponse, code: number, type: string, message: string) =>
 	response
 		.writeHead(code, { "content-type": "application/json" })
@@ -180,7 +157,15 @@ export async function icebergs(s3: string) {
 			refuse(response, 419, "AuthenticationTimeoutException", `The token ${token} has expired`);
 			return false;
 		}
-		if (await isSigned(request, body)) return true;
+		const { method = "", headers, url } = request;
+		const header = (name: string) => headers[name]?.toString();
+		const signed = {
+			method,
+			url: `http://${headers.host}${url}`,
+			header,
+			body: new Uint8Array(body),
+		};
+		if (await isSigned(signed)) return true;
 		refuse(response, 401, "NotAuthorizedException", `Not authorized: ${authorization}`);
 		return false;
 	}

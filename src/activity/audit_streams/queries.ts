@@ -16,7 +16,7 @@ import { cipherOf } from "../../keys/secrets.ts";
 import { now } from "../../lib/time.ts";
 import { genesis } from "./chain.ts";
 import { type create, toAuditStream, type update as Update } from "./shape.ts";
-import { merged, sealed } from "./sinks/index.ts";
+import { merged, removedSecrets, sealed } from "./sinks/index.ts";
 
 /** Encrypts and decrypts the secrets of a stream's destination. */
 export const streamCipher = (env: Env, id: string) => cipherOf(env, "audit_streams", id);
@@ -123,7 +123,8 @@ async function tryUpdate(tenant: Tenant, id: string, body: z.infer<typeof Update
 	const { name = row.name, enabled = row.enabled } = body;
 	const isRestarted =
 		changes(row, { destination: set.destination, enabled: set.enabled }).length > 0;
-	const entry = { scope: "AuditStream" as const, name, masked: ["destination"] };
+	const removed = removedSecrets(row.destination, set.destination);
+	const entry = { scope: "AuditStream" as const, name, masked: ["destination"], ...removed };
 	const unchanged = and(
 		byId(tenant, id),
 		eq(auditStreams.destination, row.destination),

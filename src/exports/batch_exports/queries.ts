@@ -16,7 +16,7 @@ import { projects } from "../../db/schema/organizations.ts";
 import { invalid } from "../../http/errors.ts";
 import type { Page } from "../../http/page.ts";
 import { now } from "../../lib/time.ts";
-import { exportCipher, merged, sealed, shown } from "../destinations/secrets.ts";
+import { exportCipher, merged, removedSecrets, sealed, shown } from "../destinations/secrets.ts";
 import { reschedule, resume, schedule } from "../engine/windows.ts";
 import { checkModel, checkQuery, checkRange, parsedQuery } from "./rules.ts";
 import { create, toBatchExport, type update as Update } from "./shape.ts";
@@ -150,7 +150,8 @@ async function tryUpdate(tenant: Tenant, id: string, body: z.infer<typeof Update
 			: undefined;
 	const timed = TIMING.some((field) => after[field] !== row[field]);
 	const { scope, name, project } = activityOf(after);
-	const entry = { scope, name, project, masked: ["destination"] };
+	const removed = removedSecrets(row.destination, set.destination);
+	const entry = { scope, name, project, masked: ["destination"], ...removed };
 	const answer = await tenant.patch(row, set, entry, () => ({
 		checks: [assertExists(tenant.db, batchExports, and(notDeleted(row.row_id), unchanged(row)))],
 		changes: [

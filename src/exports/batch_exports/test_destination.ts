@@ -3,6 +3,7 @@ import type { Tenant } from "../../access/tenant.ts";
 import type { Destination } from "../../db/schema/batch_exports.ts";
 import { TEST_TIMEOUT_MS, type TestResult, testResult } from "../../outbound/steps.ts";
 import { destinationOf, isDatabase } from "../destinations/index.ts";
+import { exportSubject } from "../destinations/roles/workload.ts";
 import { sampleOf } from "../destinations/sample.ts";
 import { exportCipher, merged, normalized, opened, serverOf } from "../destinations/secrets.ts";
 import { parse } from "../query/query.ts";
@@ -30,7 +31,8 @@ export async function testNewDestination(
 			},
 		],
 	});
-	const content = { model, xql_query, team_id: tenant.caller.project_id ?? 0 };
+	const team_id = tenant.caller.project_id ?? 0;
+	const content = { model, xql_query, team_id, subject: null };
 	return test(tenant.env, { type, config }, content);
 }
 
@@ -46,7 +48,10 @@ export async function testDestination(
 	const cipher = exportCipher(tenant.env, row);
 	const stored = await merged(cipher, row.destination, changes.destination ?? {});
 	await tenant.write({ entries: [{ ...activityOf(row), ...entryOf(stored) }] });
-	const content = { model, xql_query, team_id: row.team_id };
+	const { team_id } = row;
+	const organization = tenant.caller.organization_uuid;
+	const subject = exportSubject({ organization, project: team_id, id: row.id });
+	const content = { model, xql_query, team_id, subject };
 	return test(tenant.env, await opened(cipher, stored), content);
 }
 
@@ -56,15 +61,24 @@ const entryOf = ({ type, config }: Destination) => ({
 	trigger: { destination: type, endpoint: serverOf({ type, config }) },
 });
 
-type Content = { model: Model; xql_query: string | null; team_id: number };
+type Content = {
+	model: Model;
+	xql_query: string | null;
+	team_id: number;
+	/** The subject of its tokens; null if the export isn't stored. */
+	subject: string | null;
+};
 
 /** Runs the test of a destination whose secrets are decrypted. */
 async function test(
 	env: Env,
 	{ type, config }: Destination,
-	{ model, xql_query, team_id }: Content,
+	{ model, xql_query, team_id, subject }: Content,
 ): Promise<z.infer<typeof TestResult>> {
-	const destination = await destinationOf(env, type, config, TEST_TIMEOUT_MS);
+	const destination = await destinationOf(env, type, config, {
+		timeoutMs: TEST_TIMEOUT_MS,
+		subject,
+	});
 	const query = xql_query === null ? null : parse(xql_query).fields;
 	const fields = fieldsOf(model, query, isDatabase(type));
 	return testResult(await destination.test(sampleOf(model, fields, team_id)));

@@ -31,6 +31,16 @@ type Secrets<C extends z.ZodObject> =
 			server: (config: Stored<C>) => string | null;
 	  };
 
+/** A role that runs can take instead of having a stored key (docs/exports.md#without-stored-keys). */
+type Role<F> = {
+	/** Its settings. The first one is required. */
+	settings: [F, ...F[]];
+	/** The settings of stored keys, which it replaces. */
+	replaces: F[];
+	/** The settings that can't be combined with it: another server would get its credentials. */
+	excludes?: F[];
+};
+
 type Facts<C extends z.ZodObject> = Secrets<C> & {
 	/** Its name in the console. */
 	title: string;
@@ -44,6 +54,9 @@ type Facts<C extends z.ZodObject> = Secrets<C> & {
 	key?: Field<C>[];
 	/** The secrets of which exactly one is required. */
 	oneOf?: Field<C>[];
+	role?: Role<Field<C>>;
+	/** The settings that are required unless there is a role. */
+	required?: Field<C>[];
 	/** The models that it accepts, if not all. */
 	models?: Model[];
 	/** Returns why a table can't have columns with these names; null if it can. */
@@ -57,6 +70,8 @@ export type Configurable = {
 	server: ((config: Record<string, string>) => string | null) | null;
 	key?: string[];
 	oneOf?: string[];
+	role?: Role<string>;
+	required?: string[];
 };
 
 /** The types that one kind of object can have, such as exports. */

@@ -106,6 +106,18 @@ export const endpoint = () =>
 		.nullish()
 		.describe("The URL of the storage's API; the provider's by default.");
 
+/** The ARN of a role. */
+export const roleArn = () =>
+	text(2048)
+		.regex(
+			/^arn:aws(?:-cn|-us-gov)?:iam::\d{12}:role\/[\w+=,.@/-]{1,512}$/,
+			"Enter arn:aws:iam::<account>:role/<name>.",
+		)
+		.nullish()
+		.describe(
+			"The role that trusts the export, instead of a stored key: `arn:aws:iam::<account>:role/<name>`.",
+		);
+
 export const TABLE = "The table; `events` by default. It is created if it is missing.";
 
 /** A bucket name that can be a segment of a URL. */

@@ -26,12 +26,21 @@ import { iceberg } from "./iceberg/definition.ts";
 import { noop, nowhere } from "./noop.ts";
 import { postgres } from "./postgres/definition.ts";
 import { r2 } from "./r2/definition.ts";
+import { type Workload, workloadOf } from "./roles/workload.ts";
 import { s3 } from "./s3/definition.ts";
 
 /** Loads the code of a type, with its client, when it is first used. */
 type Load<C extends z.ZodType, Opened> = () => Promise<
-	(env: Env, config: z.output<C>, timeoutMs: number) => Opened
+	(env: Env, config: z.output<C>, timeoutMs: number, workload: Workload) => Opened
 >;
+
+/** How a destination is opened. */
+export type Opening = {
+	/** How long its server may send no data, in milliseconds. */
+	timeoutMs: number;
+	/** The subject of the tokens with which it signs in; null if it isn't stored yet. */
+	subject: string | null;
+};
 
 /** Parses a stored config. Throws MisconfiguredError if it is no longer valid. */
 export function parseStored<C extends z.ZodType>(shape: C, config: unknown): z.output<C> {
@@ -47,8 +56,13 @@ const destination = <C extends z.ZodObject>(
 	load: Load<C, Destination>,
 ) => ({
 	...definition,
-	open: async (env: Env, config: unknown, timeoutMs: number) =>
-		(await load())(env, parseStored(definition.config, config), timeoutMs),
+	open: async (env: Env, config: unknown, { timeoutMs, subject }: Opening) =>
+		(await load())(
+			env,
+			parseStored(definition.config, config),
+			timeoutMs,
+			workloadOf(env, subject),
+		),
 });
 
 /** The folder for tests of the worker's own bucket without a project. */
@@ -60,16 +74,16 @@ function inBucket<C extends BucketShape>(
 ) {
 	const { config: shape, url } = definition;
 	const isOwn = url === null;
-	const openBucket = async (env: Env, config: unknown, timeoutMs: number) =>
-		(await load())(env, parseStored(shape, config), timeoutMs);
+	const openBucket = async (env: Env, config: unknown, { timeoutMs, subject }: Opening) =>
+		(await load())(env, parseStored(shape, config), timeoutMs, workloadOf(env, subject));
 	return {
 		...definition,
 		kind: "files" as const,
 		isOwn,
 		openBucket,
-		async open(env: Env, config: unknown, timeoutMs: number): Promise<Destination> {
+		async open(env: Env, config: unknown, opening: Opening): Promise<Destination> {
 			const [{ bucket, steps }, { files }] = await Promise.all([
-				openBucket(env, config, timeoutMs),
+				openBucket(env, config, opening),
 				import("./files/writer.ts"),
 			]);
 			const root = (job?: Job) => rootOf(isOwn, job?.team_id ?? TESTS);
@@ -105,11 +119,11 @@ type Entry = Omit<Definition<z.ZodObject>, "kind" | "secrets" | "server"> & {
 	kind: Kind;
 	secrets: string[];
 	server: ((config: Record<string, string>) => string | null) | null;
-	open(env: Env, config: unknown, timeoutMs: number): Promise<Destination>;
+	open(env: Env, config: unknown, opening: Opening): Promise<Destination>;
 	/** Whether it is the service's own bucket, which all organizations share. */
 	isOwn?: boolean;
 	/** Opens the bucket of a type that writes files. */
-	openBucket?(env: Env, config: unknown, timeoutMs: number): Promise<OpenBucket>;
+	openBucket?(env: Env, config: unknown, opening: Opening): Promise<OpenBucket>;
 	/**
 	 * Returns the pattern of the keys that an export writes, to compare with the patterns of other
 	 * exports. Null if its config isn't valid any more.
@@ -125,32 +139,30 @@ export const isDatabase = (type: string) => definitionOf(type)?.kind === "databa
 /**
  * Opens the destination of a type.
  * @param config with decrypted secrets
- * @param timeoutMs how long the server may send no data
  * @throws MisconfiguredError if the type or the config isn't valid any more
  */
 export async function destinationOf(
 	env: Env,
 	type: string,
 	config: unknown,
-	timeoutMs = TIMEOUT_MS,
+	{ timeoutMs = TIMEOUT_MS, subject = null }: Partial<Opening> = {},
 ): Promise<Destination> {
 	const definition = definitionOf(type);
 	if (!definition) throw new MisconfiguredError(`There is no destination "${type}".`);
-	return definition.open(env, config, timeoutMs);
+	return definition.open(env, config, { timeoutMs, subject });
 }
 
 /**
  * Opens the bucket of a destination.
  * @param config with decrypted secrets
- * @param timeoutMs how long the server may send no data, in milliseconds
  * @throws MisconfiguredError if the destination isn't a bucket, or its config isn't valid any more
  */
 export async function openBucket(
 	env: Env,
 	{ type, config }: { type: string; config: unknown },
-	timeoutMs: number,
+	opening: Opening,
 ): Promise<OpenBucket> {
-	const bucket = await definitionOf(type)?.openBucket?.(env, config, timeoutMs);
+	const bucket = await definitionOf(type)?.openBucket?.(env, config, opening);
 	if (!bucket) throw new MisconfiguredError(`${type} is not a bucket.`);
 	return bucket;
 }

@@ -13,6 +13,7 @@ export const {
 	shown,
 	opened,
 	normalized,
+	removedSecrets,
 	sealed,
 	merged,
 } = settingsOf({ types: TYPES, find: definitionOf });

@@ -3,7 +3,7 @@ import type { Destination } from "../../db/schema/batch_exports.ts";
 import { invalid } from "../../http/errors.ts";
 import type { Cipher } from "../../keys/secrets.ts";
 import { parseConfig } from "./config.ts";
-import type { Registry } from "./definition.ts";
+import type { Configurable, Registry } from "./definition.ts";
 
 type Config = Destination["config"];
 
@@ -65,8 +65,35 @@ function readersOf(registry: Registry) {
 	const normalized = (type: string, config: Config): Config =>
 		Object.fromEntries(Object.entries(parse(type, config)).filter(([, value]) => value !== null));
 
-	return { parse, secretsOf, serverOf, shown, opened, normalized };
+	/** Returns the `trigger` of a change that removes stored secrets, such as for a role. */
+	function removedSecrets(before: Destination, after: Destination | undefined) {
+		const removed = secretsOf(before.type).filter(
+			(key) => before.config[key] !== undefined && after && after.config[key] === undefined,
+		);
+		return removed.length > 0 && { trigger: { removed_secrets: removed } };
+	}
+
+	return { parse, secretsOf, serverOf, shown, opened, normalized, removedSecrets };
 }
+
+/**
+ * Returns the settings that a PATCH replaces without naming them: those of a stored key by a role, and
+ * of a role by a key.
+ */
+function replacedBy(
+	{ role, secrets }: Configurable,
+	{ before, changes = {} }: { before: Config; changes: Config | undefined },
+) {
+	const isGiven = (name: string) => Boolean(changes[name]);
+	const isLeft = (name: string) => before[name] !== undefined && !(name in changes);
+	if (!role) return [];
+	if (isGiven(role.settings[0])) return role.replaces.filter(isLeft);
+	const isKey = role.replaces.some((name) => secrets.includes(name) && isGiven(name));
+	return isKey ? role.settings.filter(isLeft) : [];
+}
+
+const without = (config: Config, names: string[]): Config =>
+	Object.fromEntries(Object.entries(config).filter(([name]) => !names.includes(name)));
 
 /** Returns a config with the changes of a PATCH, where null removes a key. */
 const patched = (before: Config, changes: Config = {}): Config =>
@@ -104,11 +131,14 @@ export function settingsOf(registry: Registry) {
 		if (patch.type !== undefined && patch.type !== type)
 			throw invalid("destination__type", "The type of a destination can't be changed.");
 		const { config: before } = await opened(cipher, stored);
-		const config = normalized(type, patched(before, patch.config));
+		const definition = registry.find(type);
+		const changes = patch.config;
+		const replaced = definition ? replacedBy(definition, { before, changes }) : [];
+		const config = normalized(type, patched(without(before, replaced), patch.config));
 		// Otherwise, anyone who may change an export could have another person's secret sent to their own
 		// server.
 		const keepsSecret = secretsOf(type).some(
-			(key) => before[key] !== undefined && patch.config?.[key] === undefined,
+			(key) => config[key] !== undefined && patch.config?.[key] === undefined,
 		);
 		if (keepsSecret && serverOf({ type, config }) !== serverOf({ type, config: before }))
 			throw invalid(

@@ -45,8 +45,8 @@ export async function takeState(attempt: Attempt): Promise<unknown> {
 
 /** Applies a stored change to the loaded row, without the state, which `takeState` reads. */
 export function remember(attempt: Attempt, set: Partial<Loaded["run"]>) {
-	const { run, batchExport } = attempt.loaded;
-	attempt.loaded = { batchExport, run: { ...run, ...set } };
+	const { run } = attempt.loaded;
+	attempt.loaded = { ...attempt.loaded, run: { ...run, ...set } };
 	if (set.state !== undefined) {
 		attempt.loaded.run.state = null;
 		attempt.lacksState = set.state !== null;

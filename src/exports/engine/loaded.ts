@@ -1,10 +1,12 @@
 import { and, eq, isNull } from "drizzle-orm";
 import type { Database } from "../../db/client.ts";
 import { batchExportRuns, batchExports } from "../../db/schema/batch_exports.ts";
+import { organizationUuid } from "../../db/schema/organizations.ts";
 import { isHeld } from "../../delivery/lease.ts";
 import { digest } from "../../keys/keys.ts";
 import type { Job } from "../destinations/destination.ts";
 import { destinationOf, isDatabase } from "../destinations/index.ts";
+import { exportSubject } from "../destinations/roles/workload.ts";
 import { exportCipher, opened, shown } from "../destinations/secrets.ts";
 import { parse } from "../query/query.ts";
 import { fieldsOf } from "../query/rows.ts";
@@ -22,7 +24,11 @@ export const isCurrent = (ref: RunLease) =>
 
 export async function loadRun(db: Database, ref: RunRef) {
 	const [row] = await db
-		.select({ run: batchExportRuns, batchExport: batchExports })
+		.select({
+			run: batchExportRuns,
+			batchExport: batchExports,
+			organization: organizationUuid(batchExports.organization_id),
+		})
 		.from(batchExportRuns)
 		.innerJoin(batchExports, eq(batchExports.id, batchExportRuns.batch_export_id))
 		.where(isRun(ref));
@@ -44,12 +50,14 @@ export const FROM_START = {
 export const hasChanged = (run: Loaded["run"], fingerprint: string) =>
 	run.fingerprint !== null && run.fingerprint !== fingerprint;
 
-export async function planTransfer(env: Env, { run, batchExport }: Loaded) {
+export async function planTransfer(env: Env, { run, batchExport, organization }: Loaded) {
 	const { type, config } = await opened(
 		exportCipher(env, { id: batchExport.uuid }),
 		batchExport.destination,
 	);
-	const destination = await destinationOf(env, type, config);
+	const destination = await destinationOf(env, type, config, {
+		subject: exportSubject({ organization, project: batchExport.project_id, id: batchExport.uuid }),
+	});
 	const query = batchExport.xql_query === null ? null : parse(batchExport.xql_query);
 	const where = query?.where ?? null;
 	const fields = fieldsOf(batchExport.model, query?.fields ?? null, isDatabase(type));

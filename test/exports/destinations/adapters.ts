@@ -58,7 +58,7 @@ const open = (
 	type: Type,
 	config: object,
 	{ env: bindings = env, timeoutMs = HANG_MS }: Opening = {},
-) => destinationOf(bindings, type, config, timeoutMs);
+) => destinationOf(bindings, type, config, { timeoutMs });
 
 /** Opens the destination of a type with other settings than those of its adapter. */
 export const opened = (type: Exclude<Type, "NoOp">, more: object, opening?: Opening) =>

@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest";
 import { connect } from "../../../src/exports/destinations/bigquery/client.ts";
 import type { State } from "../../../src/exports/destinations/bigquery/writer.ts";
 import type { Job } from "../../../src/exports/destinations/destination.ts";
+import { workloadOf } from "../../../src/exports/destinations/roles/workload.ts";
 import { sampleOf } from "../../../src/exports/destinations/sample.ts";
 import type { Column, Row } from "../../../src/exports/query/rows.ts";
 import { MisconfiguredError, SupersededError } from "../../../src/outbound/errors.ts";
@@ -32,7 +33,7 @@ const config = (more: object = {}, faults = "") => ({
 });
 
 const to = (more: object = {}, faults = "", timeoutMs = HANG_MS) =>
-	destinationOf(env, "BigQuery", config(more, faults), timeoutMs);
+	destinationOf(env, "BigQuery", config(more, faults), { timeoutMs });
 
 /** The result of SQL. `exports` names a table in it. */
 async function ask(sql: string): Promise<Record<string, string | null>[]> {
@@ -313,7 +314,8 @@ describe.skipIf(noBigQuery)(`BigQuery${noBigQuery}`, () => {
 			p: "JSON",
 		};
 		// By the API: the stand-in doesn't know the types of tables that SQL created.
-		await connect(env, config({ table_id }), HANG_MS).createTable(
+		const connection = { env, timeoutMs: HANG_MS, workload: workloadOf(env, null) };
+		await connect(connection, config({ table_id })).createTable(
 			table_id,
 			Object.entries(types).map(([name, type]) => ({ name, type })),
 		);

@@ -55,7 +55,11 @@ async function faulty(service: Service, faults: Fault[]) {
 		body: JSON.stringify(faults),
 	});
 	expect(planned.status).toBe(200);
-	const { bucket } = await openBucket(env, { type: service, config }, HANG_MS);
+	const { bucket } = await openBucket(
+		env,
+		{ type: service, config },
+		{ timeoutMs: HANG_MS, subject: null },
+	);
 	return { bucket, key };
 }
 

@@ -28,7 +28,7 @@ const fresh = () => `t-${crypto.randomUUID()}`;
 
 /** An export to a table of the catalog. */
 const to = (table_name: string, more: object = {}, timeoutMs = HANG_MS) =>
-	destinationOf(env, "Iceberg", { ...ICEBERG, table_name, ...more }, timeoutMs);
+	destinationOf(env, "Iceberg", { ...ICEBERG, table_name, ...more }, { timeoutMs });
 
 const AT_PROXY = { catalog_uri: env.ICEBERG_FAULTS_URL };
 
@@ -464,7 +464,7 @@ describe.skipIf(noIceberg)(`Iceberg${noIceberg}`, () => {
 		const given = Object.fromEntries(
 			Object.entries(settings).filter(([, value]) => value !== null),
 		);
-		const destination = destinationOf(env, "Iceberg", given, HANG_MS);
+		const destination = destinationOf(env, "Iceberg", given, { timeoutMs: HANG_MS });
 		const steps = await destination.test();
 		expect(steps.filter(({ error }) => error !== null)).toEqual([]);
 		for (const [n, page] of [rows(3), rows(6).slice(3)].entries())

@@ -17,7 +17,7 @@ export const config = {
 };
 
 export const to = (more: object = {}, patience = HANG_MS) =>
-	destinationOf(env, "Postgres", { ...config, ...more }, patience);
+	destinationOf(env, "Postgres", { ...config, ...more }, { timeoutMs: patience });
 
 export async function ask(sql: string, values: unknown[] = [], database = config.database) {
 	const client = new pg.Client({ ...config, database });

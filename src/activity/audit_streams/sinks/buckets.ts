@@ -4,6 +4,7 @@ import type { AuditFile } from "../../../db/schema/audit_streams.ts";
 import type { Bucket, OpenBucket } from "../../../exports/destinations/buckets/bucket.ts";
 import { NO_MARK } from "../../../exports/destinations/buckets/bucket.ts";
 import type { Configurable } from "../../../exports/destinations/definition.ts";
+import type { Opening } from "../../../exports/destinations/index.ts";
 import { issue, text } from "../../../http/fields.ts";
 import { MisconfiguredError, reason } from "../../../outbound/errors.ts";
 import { runSteps, stillThere, Warning } from "../../../outbound/steps.ts";
@@ -44,7 +45,7 @@ type InExports = Configurable & {
 	place: string | null;
 	test: string[];
 	isOwn: boolean;
-	openBucket(env: Env, config: unknown, timeoutMs: number): Promise<OpenBucket>;
+	openBucket(env: Env, config: unknown, opening: Opening): Promise<OpenBucket>;
 };
 
 /** The sink for a type of bucket of exports. */
@@ -58,10 +59,12 @@ export const inBucket = (definition: InExports) => ({
 	isOwn: definition.isOwn,
 	...(definition.key && { key: definition.key }),
 	...(definition.oneOf && { oneOf: definition.oneOf }),
+	...(definition.role && { role: definition.role }),
 	config: configOf(definition),
 	async open(env: Env, stream: Written, timeoutMs: number) {
 		const { format: _, ...config } = stream.destination.config;
-		return bucketSink(stream, await definition.openBucket(env, config, timeoutMs));
+		const subject = `organization:${stream.organization_uuid}:audit_stream:${stream.id}`;
+		return bucketSink(stream, await definition.openBucket(env, config, { timeoutMs, subject }));
 	},
 });
 

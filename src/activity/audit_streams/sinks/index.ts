@@ -38,7 +38,7 @@ type Entry = Configurable & {
 
 export const { TYPES, definitionOf } = typesOf<Type, Entry>(SINKS);
 
-export const { parse, shown, opened, sealed, merged, serverOf } = settingsOf({
+export const { parse, shown, opened, sealed, merged, serverOf, removedSecrets } = settingsOf({
 	types: TYPES,
 	find: definitionOf,
 });

@@ -1,6 +1,8 @@
 import { MisconfiguredError } from "../../../outbound/errors.ts";
 import { type Bucket, type Mark, markAs, type OpenBucket } from "../buckets/bucket.ts";
 import { type Client, connect, type Options, objectUrl } from "../buckets/client.ts";
+import { azureTokens } from "../roles/azure.ts";
+import type { Workload } from "../roles/workload.ts";
 import { containerUrl, type Settings } from "./definition.ts";
 import {
 	codeOf,
@@ -38,7 +40,11 @@ function parseUpload(text: string) {
 const blockId = (upload: string, number: number) =>
 	btoa(`${parseUpload(upload).id}:${String(number).padStart(6, "0")}`);
 
-function signer({ account_name: account, account_key: key, sas_token }: Settings, base: URL) {
+function signer(
+	{ account_name: account, account_key: key, sas_token }: Settings,
+	base: URL,
+	tokens: ReturnType<typeof azureTokens> | undefined,
+) {
 	return async (method: string, blob: string, options: Options) => {
 		const url = objectUrl(base, blob, options);
 		const { body: given = "" } = options;
@@ -49,7 +55,9 @@ function signer({ account_name: account, account_key: key, sas_token }: Settings
 			"x-ms-version": API_VERSION,
 			...(body.length > 0 && { "content-length": String(body.length) }),
 		});
-		if (key) headers.set("authorization", await sharedKey(method, url, headers, { account, key }));
+		if (tokens) headers.set("authorization", `Bearer ${await tokens.get()}`);
+		else if (key)
+			headers.set("authorization", await sharedKey(method, url, headers, { account, key }));
 		else if (sas_token) url.search += `${url.search ? "&" : ""}${sas_token.replace(/^\?/, "")}`;
 		else throw new MisconfiguredError("Requests can't be signed without account_key or sas_token.");
 		return new Request(url, {
@@ -61,12 +69,22 @@ function signer({ account_name: account, account_key: key, sas_token }: Settings
 }
 
 /** Opens a container of Azure Blob Storage or a compatible server. */
-export function openAzure(env: Env, config: Settings, timeoutMs: number): OpenBucket {
+export function openAzure(
+	env: Env,
+	config: Settings,
+	timeoutMs: number,
+	workload: Workload,
+): OpenBucket {
 	const base = containerUrl(config);
+	const { client_id, tenant_id } = config;
+	const tokens =
+		client_id && tenant_id
+			? azureTokens(env, { client_id, tenant_id }, { timeoutMs, workload })
+			: undefined;
 	const client = connect(env, timeoutMs, {
 		base,
-		secrets: secretsOf(config),
-		sign: signer(config, base),
+		secrets: () => [...secretsOf(config), ...(tokens?.secrets() ?? [])],
+		sign: signer(config, base, tokens),
 		codeOf,
 		isUnauthenticated,
 		explain: (response) => explain(response, config, base),

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { rawText, text } from "../../../http/fields.ts";
+import { issue, rawText, text } from "../../../http/fields.ts";
 import { defineBucket } from "../definition.ts";
 import { compressible, endpoint, file } from "../fields.ts";
 
@@ -23,12 +23,22 @@ const config = z
 				"The name of a storage account must have 3 to 24 lowercase letters and digits.",
 			)
 			.describe("The storage account."),
+		tenant_id: text(255)
+			.regex(/^[a-z\d][a-z\d.-]*$/i, "Enter the id of the tenant, or one of its domains.")
+			.nullish()
+			.describe("The tenant of the application."),
+		client_id: text(36)
+			.pipe(z.guid("Enter the id of the application (client)."))
+			.nullish()
+			.describe(
+				"The id of the application that trusts the export, instead of a stored key; requires `tenant_id`.",
+			),
 		account_key: rawText(255)
 			.min(1)
 			.pipe(z.base64("An account key must be in Base64."))
 			.meta({ maxLength: 255 })
 			.nullish()
-			.describe("The account's key; either this or `sas_token` is required."),
+			.describe("The account's key; either this, `sas_token` or `client_id` is required."),
 		sas_token: rawText(4096)
 			.min(1)
 			.regex(/^[\w.~%!$&'()*+,;=:@/?-]+$/, NOT_A_TOKEN)
@@ -37,7 +47,13 @@ const config = z
 			.describe("A shared access signature: the part of its URL after the question mark."),
 		endpoint_url: endpoint(),
 	})
-	.check(compressible);
+	.check(compressible, ({ value, issues }) => {
+		const { client_id, tenant_id } = value;
+		const half = client_id ? "tenant_id" : "client_id";
+		if (Boolean(client_id) === Boolean(tenant_id)) return;
+		const message = "An application has a client_id and a tenant_id.";
+		issues.push({ ...issue(value[half], "invalid_input", message), path: [half] });
+	});
 
 export type Settings = z.output<typeof config>;
 
@@ -56,6 +72,11 @@ export const azure = defineBucket({
 	place: "container_name",
 	secrets: ["account_key", "sas_token"],
 	oneOf: ["account_key", "sas_token"],
+	role: {
+		settings: ["client_id", "tenant_id"],
+		replaces: ["account_key", "sas_token"],
+		excludes: ["endpoint_url"],
+	},
 	server: ({ account_name = "", endpoint_url }) => serviceOf(account_name, endpoint_url).origin,
 	test: ["reach", "sign in", "write", "remove"],
 	url: containerUrl,

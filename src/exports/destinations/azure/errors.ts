@@ -50,8 +50,12 @@ export const isUnauthenticated = (response: HttpResponse) =>
 	) || elementOf("Message", response.text).startsWith("Server failed to authenticate the request.");
 
 /** Returns the error for a rejected signature, without the signed text in the message. */
-function rejection(response: HttpResponse, { sas_token }: Settings) {
+function rejection(response: HttpResponse, { sas_token, client_id }: Settings) {
 	const detail = elementOf("AuthenticationErrorDetail", response.text);
+	if (client_id)
+		return new MisconfiguredError(
+			`The storage account rejects the application's token: it must be in the application's tenant. ${response.describe()}`,
+		);
 	if (!sas_token)
 		return /date header/i.test(detail)
 			? unavailable(response, "The server's clock differs too much from this service's clock.")
@@ -82,9 +86,14 @@ export function explain(response: HttpResponse, config: Settings, url: URL): Err
 			`${addressOf(url)} doesn't respond like Blob Storage: check endpoint_url.`,
 		);
 	const ContainerNotFound = `There is no container "${config.container_name}".`;
+	const AuthorizationPermissionMismatch = config.client_id
+		? "The application lacks a permission: it needs the role Storage Blob Data Contributor on the container."
+		: MEANINGS.AuthorizationPermissionMismatch;
 	return problemOf(code, response, {
 		temporary: TEMPORARY,
-		meanings: new Map(Object.entries({ ...MEANINGS, ContainerNotFound })),
+		meanings: new Map(
+			Object.entries({ ...MEANINGS, ContainerNotFound, AuthorizationPermissionMismatch }),
+		),
 		rejected: "Blob Storage rejected the request.",
 	});
 }

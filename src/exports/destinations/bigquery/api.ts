@@ -1,9 +1,12 @@
 import * as z from "zod";
 import { isCutObject, jsonOf } from "../../../lib/json.ts";
 import { type HttpResponse, sender, unavailable } from "../../../outbound/send.ts";
+import { renewing } from "../roles/exchange.ts";
+import { googleTokens } from "../roles/google.ts";
+import type { Workload } from "../roles/workload.ts";
 import type { Settings } from "./definition.ts";
 import { errorOf, type Problem } from "./errors.ts";
-import { issueToken, tokenUri } from "./token.ts";
+import { issueToken, SCOPE, tokenUri } from "./token.ts";
 
 const ENDPOINT = "https://bigquery.googleapis.com";
 
@@ -31,16 +34,24 @@ function problemOf(status: number, json: unknown): Problem {
 	};
 }
 
+export type Connection = { env: Env; timeoutMs: number; workload: Workload };
+
 export type Api = ReturnType<typeof apiOf>;
 
 /** Returns the functions that send requests to BigQuery's REST API (version 2). */
-export function apiOf(env: Env, config: Settings, timeoutMs: number) {
+export function apiOf({ env, timeoutMs, workload }: Connection, config: Settings) {
 	const server = sender(env, timeoutMs);
-	const { project_id, private_key } = config;
+	const { project_id, private_key, workload_identity_provider, client_email } = config;
 	const url = (config.endpoint_url ?? ENDPOINT).replace(/\/$/, "");
 	const project = `/bigquery/v2/projects/${encodeURIComponent(project_id)}`;
-	let token: string | undefined;
-	const secrets = () => [private_key, ...(token ? [token] : [])];
+	const tokens = workload_identity_provider
+		? googleTokens(
+				env,
+				{ workload_identity_provider, client_email },
+				{ scope: SCOPE, timeoutMs, workload },
+			)
+		: renewing(() => issueToken(server, config));
+	const secrets = () => [...(private_key ? [private_key] : []), ...tokens.secrets()];
 
 	async function request(
 		method: string,
@@ -48,7 +59,7 @@ export function apiOf(env: Env, config: Settings, timeoutMs: number) {
 		{ query = {}, body, type = "application/json", upload = false }: Options = {},
 		isRepeated = false,
 	): Promise<HttpResponse> {
-		token ??= await issueToken(server, config);
+		const token = await tokens.get();
 		const address = new URL(`${url}${upload ? "/upload" : ""}${project}${path}`);
 		for (const [name, value] of Object.entries(query)) address.searchParams.set(name, value);
 		const response = await server.send(
@@ -63,7 +74,7 @@ export function apiOf(env: Env, config: Settings, timeoutMs: number) {
 			secrets(),
 		);
 		if (response.status === 401 && !isRepeated) {
-			token = undefined;
+			tokens.forget();
 			return request(method, path, { query, body, type, upload }, true);
 		}
 		return response;
@@ -94,12 +105,11 @@ export function apiOf(env: Env, config: Settings, timeoutMs: number) {
 
 		/** @throws if the token server or BigQuery doesn't respond; the status doesn't matter */
 		async reach() {
-			for (const address of new Set([tokenUri(config), url]))
+			const issuer = workload_identity_provider ? [] : [tokenUri(config)];
+			for (const address of new Set([...issuer, url]))
 				await server.exchange(new Request(address), []);
 		},
 
-		async signIn() {
-			token = await issueToken(server, config);
-		},
+		signIn: tokens.get,
 	};
 }

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { apiOf } from "./api.ts";
+import { apiOf, type Connection } from "./api.ts";
 import type { Settings } from "./definition.ts";
 import { jobRunner } from "./jobs.ts";
 
@@ -31,9 +31,9 @@ export type Field = Fields[number];
 
 export type Client = ReturnType<typeof connect>;
 
-export function connect(env: Env, config: Settings, timeoutMs: number) {
+export function connect(connection: Connection, config: Settings) {
 	const { project_id, dataset_id } = config;
-	const api = apiOf(env, config, timeoutMs);
+	const api = apiOf(connection, config);
 	const { ask, reach, signIn } = api;
 	const dataset = `/datasets/${dataset_id}`;
 	const pathOf = (table: string) => `${dataset}/tables/${encodeURIComponent(table)}`;
@@ -52,7 +52,7 @@ export function connect(env: Env, config: Settings, timeoutMs: number) {
 		tableId: table,
 	});
 
-	const runJob = jobRunner(api, project_id, async () => location ?? locate(), timeoutMs);
+	const runJob = jobRunner(api, project_id, async () => location ?? locate(), connection.timeoutMs);
 
 	return {
 		locate,

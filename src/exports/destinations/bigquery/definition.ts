@@ -3,6 +3,7 @@ import { boolean, rawText, text, url } from "../../../http/fields.ts";
 import { isRsaPrivateKey } from "../../../keys/private_key.ts";
 import { define, originOf } from "../definition.ts";
 import { endpoint, filters, TABLE } from "../fields.ts";
+import { clientEmail, workloadIdentityProvider } from "../google_fields.ts";
 
 const config = z.object({
 	project_id: text(255)
@@ -13,10 +14,12 @@ const config = z.object({
 		.min(1)
 		.regex(/^\w+$/, "A dataset ID can only have letters, digits and underscores.")
 		.describe("The dataset, which must exist."),
-	client_email: text(255)
-		.min(1)
-		.regex(/^[^\s@]+@[^\s@]+$/, "Enter a valid email address.")
-		.describe("The service account's email address."),
+	workload_identity_provider: workloadIdentityProvider(),
+	client_email: clientEmail()
+		.nullish()
+		.describe(
+			"The service account's email address; required with a key. With a provider, null if its principal has the roles itself.",
+		),
 	/** Line breaks may be written as \n, as in the JSON file of a key. */
 	private_key: rawText(8192)
 		.min(1)
@@ -25,7 +28,10 @@ const config = z.object({
 			error:
 				"Enter an RSA private key in PEM (PKCS#8), as in the field private_key of a service account's JSON key.",
 		})
-		.describe("The service account's private key, as in its JSON key file."),
+		.nullish()
+		.describe(
+			"The service account's private key, as in its JSON key file; required unless there is a provider.",
+		),
 	private_key_id: text(255).min(1).nullish().describe("The id of the private key."),
 	token_uri: url().nullish().describe("Where access tokens are issued; Google's by default."),
 	table_id: text(1024)
@@ -68,6 +74,12 @@ export const bigquery = define({
 	config,
 	place: "dataset_id",
 	secrets: ["private_key"],
+	required: ["client_email", "private_key"],
+	role: {
+		settings: ["workload_identity_provider"],
+		replaces: ["private_key", "private_key_id", "token_uri"],
+		excludes: ["endpoint_url"],
+	},
 	// The token server gets a signature of the key.
 	server({ endpoint_url, token_uri }) {
 		const origin = originOf(endpoint_url);

@@ -29,12 +29,13 @@ export const isTemporary = ({ reason, message }: Problem) =>
 	TEMPORARY_REASONS.includes(reason) || CONFLICT.test(message);
 
 /** Returns the meaning of a problem for the user; undefined if it is unknown. */
-function meaningOf({ reason, message }: Problem, { project_id, dataset_id }: Settings) {
+function meaningOf({ reason, message }: Problem, { project_id, dataset_id, ...config }: Settings) {
+	const who = config.client_email ? "The service account" : "The principal of the export";
 	switch (reason) {
 		case "accessDenied":
 			return /jobs\.create/.test(message)
-				? `The service account needs the role BigQuery Job User in the project ${project_id}.`
-				: `The service account needs the role BigQuery Data Editor for the dataset ${dataset_id}, and BigQuery Job User in the project ${project_id}.`;
+				? `${who} needs the role BigQuery Job User in the project ${project_id}.`
+				: `${who} needs the role BigQuery Data Editor for the dataset ${dataset_id}, and BigQuery Job User in the project ${project_id}.`;
 		case "accessNotConfigured":
 			return `The BigQuery API is disabled in the project ${project_id}: enable it.`;
 		case "authError":

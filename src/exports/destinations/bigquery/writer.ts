@@ -3,6 +3,7 @@ import { DAY_MS, HOUR_MS } from "../../../lib/time.ts";
 import { runSteps, warningOf } from "../../../outbound/steps.ts";
 import type { Destination, Job, Sink } from "../destination.ts";
 import { type Counts, describeUnfit, type Fitter, fitter } from "../fit/fitter.ts";
+import type { Workload } from "../roles/workload.ts";
 import { sampleOf } from "../sample.ts";
 import { type Client, connect, type Fields } from "./client.ts";
 import type { Settings } from "./definition.ts";
@@ -129,15 +130,21 @@ async function openRun(
  * Load jobs have quotas: 1,500 a day for a table, 100,000 for a project. MERGE has none. Each
  * staging table has its own quota, which allows 12 GiB per run.
  */
-export function openBigQuery(env: Env, config: Settings, timeoutMs: number): Destination<State> {
+export function openBigQuery(
+	env: Env,
+	config: Settings,
+	timeoutMs: number,
+	workload: Workload,
+): Destination<State> {
+	const start = () => connect({ env, timeoutMs, workload }, config);
 	return {
-		open: (...options) => openRun(connect(env, config, timeoutMs), config, ...options),
+		open: (...options) => openRun(start(), config, ...options),
 
-		abort: (_, { staging }) => connect(env, config, timeoutMs).dropTable(staging),
+		abort: (_, { staging }) => start().dropTable(staging),
 
 		/** Does the same as a run, with a MERGE of no rows, or into a copy if there is no table. */
 		test({ job, rows } = sampleOf("events")) {
-			const client = connect(env, config, timeoutMs);
+			const client = start();
 			const id = crypto.randomUUID();
 			const staging = `tenantry_trial_${id}`;
 			const copy = `tenantry_trial_${id}_copy`;

@@ -62,8 +62,8 @@ export function problemOf(code: string, response: HttpResponse, codes: Codes) {
 /** How a storage service signs requests and responds. */
 type Service = {
 	base: URL;
-	/** Texts to remove from the server's messages. */
-	secrets: string[];
+	/** Returns the texts to remove from the server's messages. */
+	secrets(): string[];
 	sign(method: string, key: string, options: Options): Promise<Request>;
 	/** Returns the error code of a response; "" if there is none. */
 	codeOf(response: HttpResponse): string;
@@ -93,10 +93,11 @@ export function connect(env: Env, timeoutMs: number, service: Service) {
 	const { base, secrets, sign } = service;
 	const { query, parameters, elements } = service.list;
 	const { exchange, download } = sender(env, timeoutMs);
+	const send = async (request: Request | Promise<Request>) => exchange(await request, secrets());
 
 	/** Sends a request. Throws temporary errors, and returns a permanent one with the response. */
 	async function request(method: string, key: string, options: Options = {}) {
-		const response = await exchange(await sign(method, key, options), secrets);
+		const response = await send(sign(method, key, options));
 		const { status, text } = response;
 		// S3 also reports errors with a 200.
 		const isSuccess = status >= 200 && status < 300 && !/<Error[\s>]/.test(text);
@@ -130,10 +131,10 @@ export function connect(env: Env, timeoutMs: number, service: Service) {
 
 	const steps: OpenBucket["steps"] = {
 		// The status doesn't matter: the server may reject requests that aren't signed.
-		reach: () => exchange(new Request(base), secrets),
+		reach: () => send(new Request(base)),
 		"sign in": async () => {
 			const options = { query: { ...query, [parameters.size]: 1 } };
-			const response = await exchange(await sign("GET", "", options), secrets);
+			const response = await send(sign("GET", "", options));
 			// The key may lack the permission to list, but runs don't need it.
 			if (service.isUnauthenticated(response)) throw service.explain(response);
 		},
@@ -147,7 +148,7 @@ export function connect(env: Env, timeoutMs: number, service: Service) {
 
 		/** Returns an object's bytes. Throws if there is no object, or it has more than `max` bytes. */
 		async get(key: string, max: number): Promise<Uint8Array> {
-			const response = await download(await sign("GET", key, {}), secrets, max);
+			const response = await download(await sign("GET", key, {}), secrets(), max);
 			if (response.bytes) return response.bytes;
 			if (response.status >= 300) throw service.explain(response);
 			throw new MisconfiguredError(`The object ${key} has more than ${max} bytes.`);

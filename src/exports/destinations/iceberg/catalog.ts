@@ -9,6 +9,7 @@ import { parseExact } from "../../../lib/lossless_json.ts";
 import { MisconfiguredError, UnavailableError } from "../../../outbound/errors.ts";
 import { quote } from "../../../outbound/quote.ts";
 import { addressOf, type HttpResponse, sender, unavailable } from "../../../outbound/send.ts";
+import type { KeySource } from "../roles/aws.ts";
 import { authOf } from "./auth.ts";
 import type { Settings } from "./definition.ts";
 
@@ -101,19 +102,32 @@ const written = (body: unknown) =>
 		typeof value === "bigint" ? JSON.rawJSON(String(value)) : value,
 	);
 
+/** What the catalog and the files are reached with. */
+export type Connection = {
+	env: Env;
+	config: Settings;
+	/** How long a server may send no data. */
+	timeoutMs: number;
+	/** The keys of the settings, or of their role. */
+	keys: KeySource;
+};
+
+/** Whether files are written with keys of one's own, not with those that the catalog gives. */
+export const hasOwnKeys = ({ aws_access_key_id, role_arn }: Settings) =>
+	Boolean(aws_access_key_id || role_arn);
+
 export type Catalog = ReturnType<typeof catalogOf>;
 
-/** @param timeoutMs how long the catalog may send no data */
-export function catalogOf(env: Env, config: Settings, timeoutMs: number) {
+export function catalogOf({ env, config, timeoutMs, keys }: Connection) {
 	const { namespace, warehouse } = config;
 	const table_name = config.table_name ?? "events";
 	const name = `${namespace}.${table_name}`;
 	const server = sender(env, timeoutMs, MAX_CHARACTERS);
-	const auth = authOf(server, config);
+	const auth = authOf(server, config, keys);
 	const root = `${config.catalog_uri.replace(/\/$/, "")}/v1`;
 	const address = addressOf(new URL(root));
 	/** Credentials of one's own don't need those of the catalog. */
-	const delegation: Record<string, string> = config.aws_access_key_id
+	const delegation: Record<string, string> = hasOwnKeys(config)
 		? {}
 		: { "x-iceberg-access-delegation": "vended-credentials" };
 	let base: string | undefined;

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { choice, explain, issue, rawText, text, url } from "../../../http/fields.ts";
 import { define, originOf } from "../definition.ts";
-import { endpoint, filters, header, TABLE } from "../fields.ts";
+import { endpoint, filters, header, roleArn, TABLE } from "../fields.ts";
 
 const part = (max: number) => text(max).min(1);
 
@@ -38,6 +38,7 @@ const config = z
 			.regex(/^[\w-]+$/, "The name of a region can only have letters, digits and hyphens.")
 			.nullish()
 			.describe("The region of the bucket and of the AWS service; the catalog's by default."),
+		role_arn: roleArn(),
 		aws_access_key_id: header(255)
 			.min(1)
 			.nullish()
@@ -67,10 +68,12 @@ const config = z
 			);
 		if (value.token && value.client_secret)
 			reject("token", "Give token or client_secret, not both.");
+		if (value.role_arn && !value.region) reject("region", "A role requires the region.");
 		if (!value.signing_name) return;
 		if (value.token || value.client_secret)
 			reject("signing_name", "Requests are either signed, or have a token.");
-		if (!isKey) reject("signing_name", "Signed requests require aws_access_key_id.");
+		if (!isKey && !value.role_arn)
+			reject("signing_name", "Signed requests require aws_access_key_id or role_arn.");
 		if (!value.region) reject("region", "Signed requests require the region.");
 	});
 
@@ -88,6 +91,10 @@ export const iceberg = define({
 		"aws_secret_access_key",
 		"aws_session_token",
 	],
+	role: {
+		settings: ["role_arn"],
+		replaces: ["aws_access_key_id", "aws_secret_access_key", "aws_session_token"],
+	},
 	server({ catalog_uri, oauth2_server_uri, endpoint_url }) {
 		const issuer = originOf(oauth2_server_uri);
 		const bucket = originOf(endpoint_url);

@@ -1,9 +1,9 @@
 /** The bucket of a table, and the keys of its files. */
 import { MisconfiguredError } from "../../../outbound/errors.ts";
 import type { Bucket } from "../buckets/bucket.ts";
-import { openS3 } from "../s3/bucket.ts";
-import type { LoadedTable } from "./catalog.ts";
-import type { Settings } from "./definition.ts";
+import { keysIn } from "../roles/aws.ts";
+import { openSigned } from "../s3/bucket.ts";
+import { type Connection, hasOwnKeys, type LoadedTable } from "./catalog.ts";
 
 /** The maximum size of a manifest or a list, which are read as a whole. */
 const MAX_MANIFEST_BYTES = 32 * 2 ** 20;
@@ -45,8 +45,8 @@ function vendedFor(location: string, { config, "storage-credentials": list }: Lo
 	return { ...config, ...best?.config };
 }
 
-/** Returns the settings of the bucket: one's own key at one's own endpoint, or all of the catalog's. */
-function settingsOf(location: string, config: Settings, table: LoadedTable) {
+/** Returns the bucket and its keys: one's own at one's own endpoint, or all of the catalog's. */
+function bucketOf(location: string, { config, keys }: Connection, table: LoadedTable) {
 	const vended = vendedFor(location, table);
 	const { bucket_name } = splitLocation(location);
 	const region = config.region ?? vended["s3.region"] ?? vended["client.region"] ?? "us-east-1";
@@ -54,34 +54,30 @@ function settingsOf(location: string, config: Settings, table: LoadedTable) {
 	if (!/^[\w-]+$/.test(region))
 		throw new MisconfiguredError("The catalog gives no valid region: set region.");
 	const common = { bucket_name, region, prefix: "" };
-	if (config.aws_access_key_id) {
-		const { aws_access_key_id, aws_secret_access_key, aws_session_token, endpoint_url } = config;
-		return {
-			...common,
-			...{ aws_access_key_id, aws_secret_access_key, aws_session_token, endpoint_url },
-		};
+	if (hasOwnKeys(config)) {
+		const { endpoint_url, role_arn } = config;
+		return { settings: { ...common, endpoint_url, role_arn }, keys };
 	}
 	if (!vended["s3.access-key-id"])
 		throw new MisconfiguredError(
 			"The catalog gives no credentials for the table's files: give aws_access_key_id and aws_secret_access_key, or let the catalog vend credentials.",
 		);
 	return {
-		...common,
-		aws_access_key_id: vended["s3.access-key-id"],
-		aws_secret_access_key: vended["s3.secret-access-key"],
-		aws_session_token: vended["s3.session-token"],
-		endpoint_url: config.endpoint_url ?? vended["s3.endpoint"],
+		settings: { ...common, endpoint_url: config.endpoint_url ?? vended["s3.endpoint"] },
+		keys: keysIn({
+			aws_access_key_id: vended["s3.access-key-id"],
+			aws_secret_access_key: vended["s3.secret-access-key"],
+			aws_session_token: vended["s3.session-token"],
+		}),
 	};
 }
 
 /** Opens the bucket of a table. */
-export function storageOf(
-	{ env, config, timeoutMs }: { env: Env; config: Settings; timeoutMs: number },
-	table: LoadedTable,
-): Storage {
+export function storageOf(connection: Connection, table: LoadedTable): Storage {
 	const { location } = table.metadata;
 	const { bucket_name } = splitLocation(location);
-	const { bucket, get } = openS3(env, settingsOf(location, config, table), timeoutMs);
+	const { settings, keys } = bucketOf(location, connection, table);
+	const { bucket, get } = openSigned(connection, settings, keys);
 	function keyOf(path: string) {
 		const split = splitLocation(path);
 		if (split.bucket_name !== bucket_name)

@@ -3,8 +3,10 @@ import { runSteps, stillThere, Warning } from "../../../outbound/steps.ts";
 import { bytesOf } from "../../query/rows.ts";
 import { NO_MARK } from "../buckets/bucket.ts";
 import type { Destination, Job, Sink } from "../destination.ts";
+import { keysOf } from "../roles/aws.ts";
+import type { Workload } from "../roles/workload.ts";
 import { sampleOf } from "../sample.ts";
-import { type Catalog, catalogOf } from "./catalog.ts";
+import { type Catalog, type Connection as Connecting, catalogOf } from "./catalog.ts";
 import { commitFiles, type Opened } from "./commit.ts";
 import { dataFiles, type Upload } from "./data_files.ts";
 import type { Settings } from "./definition.ts";
@@ -30,7 +32,7 @@ const INITIAL: State = { files: [], attempts: [], uploads: [], snapshots: [] };
 /** The maximum size of a state, which must fit into a value in D1 (at most 2,000,000 bytes). */
 const MAX_STATE_BYTES = 1_500_000;
 
-type Connection = { env: Env; config: Settings; timeoutMs: number; catalog: Catalog };
+type Connection = Connecting & { catalog: Catalog };
 
 const folderIn = ({ data }: { data: string }, job: Job) => `${data}/${folderOf(job)}`;
 
@@ -149,13 +151,17 @@ function openRun(
  * part of the table (`commit.ts`). An attempt that is killed leaves files that nobody refers to. The
  * next attempt uses those up to the run's position, and removes the others after its commit.
  */
-export function openIceberg(env: Env, config: Settings, timeoutMs: number): Destination<State> {
-	const connect = (): Connection => ({
-		env,
-		config,
-		timeoutMs,
-		catalog: catalogOf(env, config, timeoutMs),
-	});
+export function openIceberg(
+	env: Env,
+	config: Settings,
+	timeoutMs: number,
+	workload: Workload,
+): Destination<State> {
+	function connect(): Connection {
+		const keys = keysOf(env, config, { timeoutMs, workload });
+		const connecting = { env, config, timeoutMs, keys };
+		return { ...connecting, catalog: catalogOf(connecting) };
+	}
 	return {
 		open: async (...options) => openRun(connect(), ...options),
 

@@ -1,8 +1,9 @@
-import { AwsClient } from "aws4fetch";
-import { MisconfiguredError } from "../../../outbound/errors.ts";
 import { elementOf } from "../../../outbound/quote.ts";
 import { type Bucket, type Mark, markAs, type OpenBucket } from "../buckets/bucket.ts";
-import { type Client, connect, type Options, objectUrl } from "../buckets/client.ts";
+import { type Client, connect, objectUrl } from "../buckets/client.ts";
+import { awsAuth, type KeySource, keysOf } from "../roles/aws.ts";
+import type { Auth } from "../roles/exchange.ts";
+import type { Workload } from "../roles/workload.ts";
 import { bucketUrl, type Settings } from "./definition.ts";
 import {
 	AMAZON,
@@ -10,6 +11,7 @@ import {
 	type Dialect,
 	INCOMPATIBLE,
 	notStored,
+	ROLE,
 	SIGNING_ERRORS,
 	toError,
 } from "./errors.ts";
@@ -22,41 +24,44 @@ const { metadata, markIn } = markAs({
 	upload: "x-amz-meta-tenantry-upload",
 });
 
-function signer(config: Settings, base: URL, { keys }: Dialect) {
-	const client = new AwsClient({
-		accessKeyId: config.aws_access_key_id ?? "",
-		secretAccessKey: config.aws_secret_access_key ?? "",
-		...(config.aws_session_token && { sessionToken: config.aws_session_token }),
-		region: config.region,
-		service: "s3",
-		retries: 0,
-	});
-	return async (method: string, key: string, options: Options) => {
-		if (!client.accessKeyId || !client.secretAccessKey)
-			throw new MisconfiguredError(`Requests can't be signed without ${keys}.`);
-		return client.sign(objectUrl(base, key, options), {
-			method,
-			...(options.headers && { headers: options.headers }),
-			...(options.body !== undefined && { body: options.body }),
-		});
-	};
-}
+/** Google's names of headers begin with `x-goog-` in responses to requests with its tokens. */
+const eitherName = (headers: Headers) => ({
+	get: (name: string) => headers.get(name) ?? headers.get(name.replace("x-amz-", "x-goog-")),
+});
 
 /** Opens a bucket of Amazon S3 or a compatible service. */
-export function openS3(
-	env: Env,
+export function openS3(env: Env, config: Settings, timeoutMs: number, workload: Workload) {
+	const keys = keysOf(env, config, { timeoutMs, workload });
+	return openSigned({ env, timeoutMs }, config, keys);
+}
+
+/** Opens a bucket with keys of AWS. */
+export const openSigned = (
+	to: { env: Env; timeoutMs: number },
 	config: Settings,
-	timeoutMs: number,
-	dialect = AMAZON,
+	keys: KeySource,
+) =>
+	openBucket(to, config, {
+		dialect: config.role_arn ? ROLE : AMAZON,
+		auth: awsAuth(keys, { service: "s3", region: config.region }),
+	});
+
+/** Opens a bucket with the API of S3, whose requests are authenticated in any way. */
+export function openBucket(
+	{ env, timeoutMs }: { env: Env; timeoutMs: number },
+	config: Settings,
+	{ dialect, auth }: { dialect: Dialect; auth: Auth },
 ): OpenBucket & Pick<Client, "get"> {
 	const base = bucketUrl(config);
-	const { aws_access_key_id, aws_secret_access_key, aws_session_token } = config;
 	const client = connect(env, timeoutMs, {
 		base,
-		secrets: [aws_access_key_id, aws_secret_access_key, aws_session_token].filter(
-			(secret) => typeof secret === "string",
-		),
-		sign: signer(config, base, dialect),
+		secrets: auth.secrets,
+		sign: (method, key, { headers, body, ...options }) =>
+			auth.sign(objectUrl(base, key, options), {
+				method,
+				...(headers && { headers }),
+				...(body !== undefined && { body }),
+			}),
 		codeOf,
 		isUnauthenticated: (response) => SIGNING_ERRORS.includes(codeOf(response)),
 		explain: (response) => toError(response, config, dialect),
@@ -116,7 +121,7 @@ function bucketOf({ ask, request, incomplete, list }: Client, config: Settings, 
 			const { response, error } = await request("HEAD", key);
 			// With an error, either the object doesn't exist, or the key isn't allowed to read it. The
 			// write that follows reports any problem.
-			return error === null ? markIn(response.headers) : null;
+			return error === null ? markIn(eitherName(response.headers)) : null;
 		},
 		async remove(key) {
 			await ask(ABSENT, "DELETE", key);

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { boolean, choice, explain, issue, rawText, text } from "../../../http/fields.ts";
 import { defineBucket, originOf } from "../definition.ts";
-import { bucketName, compressible, endpoint, file, header } from "../fields.ts";
+import { bucketName, compressible, endpoint, file, header, roleArn } from "../fields.ts";
 
 const config = z
 	.object({
@@ -23,6 +23,7 @@ const config = z
 			.min(1)
 			.nullish()
 			.describe("The key for `aws:kms`; null for the account's default."),
+		role_arn: roleArn(),
 		aws_access_key_id: header(255).min(1).nullish().describe("The id of the access key."),
 		aws_secret_access_key: rawText(255).min(1).nullish().describe("The secret of the access key."),
 		aws_session_token: header(4096)
@@ -72,6 +73,10 @@ export const s3 = defineBucket({
 	place: "bucket_name",
 	secrets: ["aws_access_key_id", "aws_secret_access_key", "aws_session_token"],
 	key: ["aws_access_key_id", "aws_secret_access_key"],
+	role: {
+		settings: ["role_arn"],
+		replaces: ["aws_access_key_id", "aws_secret_access_key", "aws_session_token"],
+	},
 	server: ({ endpoint_url }) => originOf(endpoint_url),
 	test: ["reach", "sign in", "write", "remove"],
 	url: bucketUrl,

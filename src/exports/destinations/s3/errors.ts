@@ -10,6 +10,7 @@ const TEMPORARY = [
 	"BadDigest",
 	"BandwidthLimitExceeded",
 	"Busy",
+	"ExpiredToken",
 	"ConditionalRequestConflict",
 	"IncompleteBody",
 	"InternalError",
@@ -53,15 +54,15 @@ export const SIGNING_ERRORS = [
 
 /** How a service with S3's API differs from S3. */
 export type Dialect = {
-	/** The config fields for signing requests, for an error message. */
-	keys: string;
 	/** The meanings of error codes that S3 lacks or means differently. */
 	meanings: Record<string, string>;
 };
 
-export const AMAZON: Dialect = {
-	keys: "aws_access_key_id and aws_secret_access_key",
-	meanings: {},
+export const AMAZON: Dialect = { meanings: {} };
+
+/** The errors for temporary keys of a role. */
+export const ROLE: Dialect = {
+	meanings: { AccessDenied: "The role lacks a permission in the bucket, or for its KMS key." },
 };
 
 export const codeOf = ({ text }: HttpResponse) =>

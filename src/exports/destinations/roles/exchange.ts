@@ -1,0 +1,88 @@
+/** What the exchanges of tokens for credentials have in common. */
+import * as z from "zod";
+import { isCutObject, jsonOf } from "../../../lib/json.ts";
+import { MINUTE_MS } from "../../../lib/time.ts";
+import { MisconfiguredError } from "../../../outbound/errors.ts";
+import { quote } from "../../../outbound/quote.ts";
+import { addressOf, type Sender, unavailable } from "../../../outbound/send.ts";
+
+/** How long before they expire credentials are replaced: longer than any request takes. */
+const REPLACED_BEFORE_MS = 5 * MINUTE_MS;
+
+export type Credentials<T> = {
+	value: T;
+	/** In milliseconds since 1970. */
+	expires_at: number;
+	/** Texts that no message may contain. */
+	secrets: string[];
+};
+
+/** Keeps credentials, and gets others before they expire. */
+export function renewing<T>(issue: () => Promise<Credentials<T>>) {
+	let current: Credentials<T> | undefined;
+	return {
+		async get(): Promise<T> {
+			if (!current || current.expires_at - REPLACED_BEFORE_MS < Date.now()) current = await issue();
+			return current.value;
+		},
+		/** Makes the next `get` get others. */
+		forget() {
+			current = undefined;
+		},
+		secrets: () => current?.secrets ?? [],
+	};
+}
+
+/** How a request to a service is made authentic. */
+export type Auth = {
+	/** Texts that no message may contain. */
+	secrets(): string[];
+	sign(
+		url: URL,
+		init: { method: string; headers?: HeadersInit; body?: BodyInit },
+	): Promise<Request>;
+};
+
+/** Responses of a token endpoint (RFC 6749, sections 5.1 and 5.2). */
+const Issued = z.object({ access_token: z.string().min(1), expires_in: z.number().default(0) });
+const Rejected = z.object({ error: z.string(), error_description: z.string().optional() });
+
+/** How to report that a token endpoint rejects a request. */
+type Report = {
+	/** Texts that no message may contain. */
+	secrets: string[];
+	/** The setting that names the endpoint; missing if the user can't choose it. */
+	setting?: string;
+	/** Returns the meaning of an error for the user. */
+	meaning(error: string, description: string): string;
+};
+
+/**
+ * Gets a token.
+ * @param form the parameters of the request
+ * @throws MisconfiguredError, with a message for the user, if the server rejects it
+ */
+export async function requestToken(
+	{ send }: Sender,
+	[url, form]: [url: string, form: Record<string, string>],
+	{ secrets, setting, meaning }: Report,
+): Promise<z.output<typeof Issued>> {
+	const body = new URLSearchParams(form);
+	const response = await send(new Request(url, { method: "POST", body }), secrets);
+	const { status, text } = response;
+	if (status === 200 && isCutObject(text)) throw unavailable(response);
+	const json = jsonOf(text);
+	const issued = Issued.safeParse(json);
+	if (status === 200 && issued.success) return issued.data;
+	const address = addressOf(new URL(url));
+	const { success, data } = Rejected.safeParse(json);
+	if (!success && !setting) throw unavailable(response);
+	if (!success)
+		throw new MisconfiguredError(
+			`${address} doesn't respond like a token server (status ${status}): check ${setting}.`,
+		);
+	const { error, error_description = error } = data;
+	throw new MisconfiguredError(
+		`${meaning(error, error_description)} ${address} says: ${quote(secrets, error_description)}`,
+	);
+}
