@@ -271,7 +271,7 @@ describe("is rejected", () => {
 		[
 			"Iceberg",
 			{ region: "eu", signing_name: "glue" },
-			"Signed requests require aws_access_key_id.",
+			"Signed requests require aws_access_key_id or role_arn.",
 		],
 		[
 			"Iceberg",
