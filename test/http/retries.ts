@@ -7,7 +7,7 @@ import { idempotencyKeys } from "../../src/db/schema/idempotency_keys.ts";
 import { domains } from "../../src/db/schema/organizations.ts";
 import { users } from "../../src/db/schema/people.ts";
 import { plugins } from "../../src/db/schema/plugins.ts";
-import { identities, passkeys, signInStates } from "../../src/db/schema/sign_in.ts";
+import { identities, passkeys, signInStates, twoFactors } from "../../src/db/schema/sign_in.ts";
 import { digest } from "../../src/keys/keys.ts";
 import { send as sendForm } from "../oauth/support.ts";
 import { verify } from "../sign_in/link/support.ts";
@@ -103,6 +103,16 @@ async function enabled(home: World) {
 	return { code: body.recovery_codes[0] };
 }
 
+/** Enables a second factor, also for the member of the path. Returns a recovery code. */
+async function bothEnabled(home: World) {
+	const given = await enabled(home);
+	const [factor] = await db.select().from(twoFactors).where(eq(twoFactors.user_id, home.owner.id));
+	const [member] = await db.select().from(users).where(eq(users.uuid, home.member));
+	if (!factor || !member) throw new Error("There is no factor or no member.");
+	await db.insert(twoFactors).values({ ...factor, user_id: member.id });
+	return given;
+}
+
 /** Verifies the domain of the path. */
 async function verifyDomain({ domain: id }: World) {
 	const verified_at = "2026-01-01T00:00:00.000Z";
@@ -192,6 +202,7 @@ const PREPARED: Record<string, (home: World, path: string) => Promise<unknown>> 
 	"/two_factor/begin": withoutFactor,
 	"/two_factor/confirm": begun,
 	"/two_factor/disable": enabled,
+	"/two_factor/reset": bothEnabled,
 	"/two_factor/recovery_codes": enabled,
 	"/passkeys/begin": withoutFactor,
 	"/passkeys": made,
