@@ -92,6 +92,7 @@ await people.organizations(record, project);
 const { uuid } = await people.invites(record);
 await access(record, uuid);
 await people.members(record, uuid);
+await people.memberDetails(record, uuid);
 await people.projectMembers(record, uuid);
 await people.notifications(record, uuid);
 await people.projects(record, "", project);

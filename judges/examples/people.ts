@@ -49,6 +49,14 @@ export async function members({ record, refuse }: Recorder, user__uuid: string) 
 	await refuse("updateMember", 400, { parameters: { user__uuid }, body: { level: 7 } });
 }
 
+/** What belongs to a member, and the end of it. */
+export async function memberDetails({ record }: Recorder, user__uuid: string) {
+	const { keys } = await record("getMemberDetails", { parameters: { user__uuid } });
+	await record("endMemberSessions", { parameters: { user__uuid } });
+	const id = String(keys?.[0]?.id);
+	await record("revokeMemberKey", { parameters: { user__uuid, id }, headers: RECEIPT });
+}
+
 export async function projectMembers({ record, refuse }: Recorder, user_uuid: string) {
 	await record("addProjectMember", { body: { user_uuid, level: 8 } });
 	await refuse("addProjectMember", 400, { body: { user_uuid, level: 8 } });

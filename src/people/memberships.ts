@@ -40,17 +40,27 @@ export function join(db: Database, { organization, user_id, level, name, via }: 
 export const setLevel = (db: Database, where: SQL | undefined, level: number) =>
 	db.update(members).set({ level, updated_at: now() }).where(where);
 
-/**
- * Ends a membership, with those of the organization's projects.
- * @param name the email address
- */
+type Leaving = {
+	id: string;
+	/** The email address. */
+	name: string;
+	level: number;
+	/** The names of what ends with it, if they were read. `keys`: no longer reach the organization. */
+	projects?: string[];
+	roles?: string[];
+	keys?: string[];
+};
+
+/** Ends a membership, with those of the organization's projects. */
 export function leave(
 	db: Database,
-	{ id, name, level }: { id: string; name: string; level: number },
+	{ id, name, level, ...ending }: Leaving,
 	where: SQL | undefined,
 ) {
 	const entry = { scope: "Member", activity: "deleted", item_id: id, name } as const;
-	return { changes: [db.delete(members).where(where)], entries: [{ ...entry, values: { level } }] };
+	const named = Object.entries(ending).filter(([, names]) => names.length > 0);
+	const values = { level, ...Object.fromEntries(named) };
+	return { changes: [db.delete(members).where(where)], entries: [{ ...entry, values }] };
 }
 
 /** A new membership of a project. */

@@ -66,6 +66,12 @@ export const KINDS: Record<string, (home: Home) => Promise<Subject>> = {
 		const path = `/api/personal_api_keys/${id}`;
 		return { value, path, revoked: { type: "personal_api_key", id, user: null } };
 	},
+	"a key of a member": async (home) => {
+		const { uuid, key: value } = await join(home.id, 8);
+		const id = await idOf(value);
+		const path = `/api/organizations/${home.id}/members/${uuid}/keys/${id}`;
+		return { value, path, revoked: { type: "personal_api_key", id, user: null } };
+	},
 	"the key in use": async ({ owner }) => {
 		const value = await keyFor(owner.id);
 		const revoked = { type: "personal_api_key", id: await idOf(value), user: null };

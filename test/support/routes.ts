@@ -226,6 +226,7 @@ export const sample = routesOf(
 /** Returns the id for `:id` in a path. */
 export function subject(path: string, world: World) {
 	const ids: Record<string, string | number> = {
+		"/members/:user__uuid/keys": world.key_id,
 		"/keys": world.account_key,
 		"/trusted_issuers": world.trusted_issuer,
 		"/service_accounts": world.account,
@@ -260,7 +261,7 @@ export const address = (path: string, world: World) =>
 		.replace(":organization_id", world.id)
 		.replace(":service_account_id", world.account)
 		.replace(":project_id", String(world.project))
-		.replace(":user__uuid/identities", `${world.owner.uuid}/identities`)
+		.replace(/:user__uuid(?=\/(?:identities|keys|sessions))/, world.owner.uuid)
 		.replace(":user__uuid", world.member)
 		.replace(":user_uuid", world.member)
 		.replace(":run_id/retry", `${world.ended_run}/retry`)

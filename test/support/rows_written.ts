@@ -45,6 +45,8 @@ export const ROWS_WRITTEN: Record<string, number> = {
 	"DELETE /api/organizations/:organization_id/members/:user__uuid": 7,
 	"PATCH /api/organizations/:organization_id/members/:user__uuid": 5,
 	"DELETE /api/organizations/:organization_id/members/:user__uuid/identities/:id": 4,
+	"DELETE /api/organizations/:organization_id/members/:user__uuid/keys/:id": 4,
+	"DELETE /api/organizations/:organization_id/members/:user__uuid/sessions": 4,
 	"PATCH /api/organizations/:organization_id/notifications": 5,
 	"POST /api/organizations/:organization_id/oauth_clients": 5,
 	"DELETE /api/organizations/:organization_id/oauth_clients/:id": 4,

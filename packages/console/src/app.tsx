@@ -11,6 +11,7 @@ import { Shell } from "./shell.tsx";
 import { Questions } from "./ui/dialog.tsx";
 import { Empty, Notes, Show } from "./ui/feedback.tsx";
 import { PageView } from "./ui/page.tsx";
+import { WithAccess } from "./with_access.tsx";
 
 const NotFound = () => (
 	<PageView title="Page not found">
@@ -64,12 +65,14 @@ function OrganizationPages() {
 	return (
 		<InOrganization key={organization} id={organization}>
 			<WithUser>
-				<Router>
-					{organizationPages.map(([path, Page]) => (
-						<Route key={path} path={path} component={Page} />
-					))}
-					<Route default component={NotFound} />
-				</Router>
+				<WithAccess>
+					<Router>
+						{organizationPages.map(([path, Page]) => (
+							<Route key={path} path={path} component={Page} />
+						))}
+						<Route default component={NotFound} />
+					</Router>
+				</WithAccess>
 			</WithUser>
 		</InOrganization>
 	);

@@ -3,6 +3,7 @@ import { type ComponentChildren, createContext } from "preact";
 import { useContext, useEffect } from "preact/hooks";
 import { useLocation } from "preact-iso/router";
 import { type Me, type Organization, TenantryError } from "tenantry-client";
+import { type Access, isGiven, loadOrganization } from "./access.ts";
 import { useLoad } from "./load.ts";
 import { api, organizationOf, reloadMe } from "./session.ts";
 import { confirm } from "./ui/dialog.tsx";
@@ -20,6 +21,9 @@ type Context = {
 	 */
 	isAdmin: boolean;
 	isOwner: boolean;
+	/** Whether the user may see what belongs to members: an admin, or whoever may view people. */
+	seesMembers: boolean;
+	access: Access;
 	/** Returns the path of a page of this organization: `to("members")`. */
 	to: (path?: string) => string;
 };
@@ -66,13 +70,13 @@ const Unavailable = ({ error, retry }: { error: Error; retry: () => void }) =>
 	);
 
 export function InOrganization({ id, children }: { id: string; children: ComponentChildren }) {
-	const loaded = useLoad((signal) => api.organizations.get({ id }, { signal }), [id]);
+	const loaded = useLoad((signal) => loadOrganization(id, signal), [id]);
 	useEffect(() => remember(id), [id]);
 	if (loaded.error && !loaded.data)
 		return <Unavailable error={loaded.error} retry={loaded.reload} />;
 	return (
 		<Show of={loaded}>
-			{(organization) => (
+			{({ organization, access }) => (
 				<Current.Provider
 					value={{
 						organization,
@@ -80,6 +84,9 @@ export function InOrganization({ id, children }: { id: string; children: Compone
 						reloadOrganization: loaded.reload,
 						isAdmin: organization.membership_level >= 8,
 						isOwner: organization.membership_level >= 15,
+						seesMembers:
+							organization.membership_level >= 8 || isGiven(access, "organization_member"),
+						access,
 						to: (path) => pathIn(id, path),
 					}}
 				>

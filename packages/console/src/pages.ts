@@ -18,6 +18,7 @@ export const organizationPages: Pages = [
 	["/members", lazy(() => import("./pages/members/members.tsx"))],
 	["/members/invites", lazy(() => import("./pages/members/invites.tsx"))],
 	["/members/invite", lazy(() => import("./pages/members/invite.tsx"))],
+	["/members/:member/:tab?", lazy(() => import("./pages/members/member.tsx"))],
 	["/projects", lazy(() => import("./pages/projects/projects.tsx"))],
 	["/projects/:project", lazy(() => import("./pages/projects/project.tsx"))],
 	["/domains", lazy(() => import("./pages/domains/domains.tsx"))],

@@ -83,7 +83,7 @@ function selection(tenant: Tenant, filters: Filters, { before, skipped, rows }: 
 	const read = (columns: SQL) => sql`(
 		select ${columns} from ${activityLog} where ${range} order by ${position} desc limit ${MAX_READ}) as activity_log`;
 	// SQLite reads the columns before `origin` to find it, such as large changes.
-	const filtered = sql`position, project_id, user_id, activity, scope, created_at${filters.address ? sql`, origin` : sql``}`;
+	const filtered = sql`position, project_id, user_id, activity, scope, created_at, name${filters.address ? sql`, origin` : sql``}`;
 	const shown = sql`
 		select position, bytes from ${read(sql`${filtered}, ${sizeOf(activityLog.changes)} as bytes`)} where ${wanted}
 		limit ${rows} offset ${skipped}`;

@@ -3,7 +3,7 @@ import { entryId } from "../../db/entries.ts";
 import { ACTIVITIES } from "../../db/event_types.ts";
 import { activityLog } from "../../db/schema/activity_log.ts";
 import { users } from "../../db/schema/people.ts";
-import { explain, queryMoment, text, timestamp, uuid } from "../../http/fields.ts";
+import { explain, queryMoment, rawText, text, timestamp, uuid } from "../../http/fields.ts";
 import { Actor, ORIGIN_TEXT, OriginShape } from "./actor.ts";
 
 /** The scopes of entries that have a caller. */
@@ -126,6 +126,16 @@ export const filters = z.object({
 		.optional()
 		.describe(
 			"Only entries of the user with this email address, also after the user has left. Ignores case.",
+		),
+	person: rawText(200)
+		.optional()
+		.describe(
+			"Only entries of people and service accounts whose name or email address contains this text, in any case; also after they have left. At most 200 characters.",
+		),
+	name: text()
+		.optional()
+		.describe(
+			"Only entries about an object that had exactly this name, which for members and invites is the email address. Also finds what was deleted.",
 		),
 	address: text(45)
 		.optional()

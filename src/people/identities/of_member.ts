@@ -15,7 +15,8 @@ import { adminOf, identityUnlinked, mailChange } from "../users/mails.ts";
 import { isThrough, selectLinks, unlinking } from "./links.ts";
 import { select, toIdentity } from "./queries.ts";
 
-const idOf = ({ key }: Tenant, uuid: string): SQL<number> =>
+/** SQL for the id of the user whom a path names. */
+export const idOf = ({ key }: Tenant, uuid: string): SQL<number> =>
 	uuid === "@me" ? sql`${key.user_id}` : userWith(users.uuid, uuid.toLowerCase());
 
 /** SQL condition on `identities`: a link of the user through a domain of the organization. */

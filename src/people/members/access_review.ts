@@ -5,6 +5,7 @@ import { readAll as readAllPages, readPage } from "../../access/pages.ts";
 import type { Tenant } from "../../access/tenant.ts";
 import { aliased } from "../../db/client.ts";
 import { counter, countWhere } from "../../db/list.ts";
+import { oauthRefreshTokens } from "../../db/schema/oauth.ts";
 import { organizations } from "../../db/schema/organizations.ts";
 import { members, users } from "../../db/schema/people.ts";
 import { personalApiKeys } from "../../db/schema/personal_api_keys.ts";
@@ -17,11 +18,16 @@ const { id, label, scopes, session, client_id, last_used_at, expires_at } = pers
 
 type Reviewed = z.infer<typeof AccessReview>;
 
+const NOW = sql`strftime('%Y-%m-%dT%H:%M:%fZ', 'now')`;
+
+/** SQL condition on `personal_api_keys`: it hasn't expired, or its app can still renew it. */
+const isCurrent = sql`(${expires_at} is null or ${expires_at} > ${NOW} or exists (
+	select 1 from ${oauthRefreshTokens} where ${oauthRefreshTokens.key_id} = ${id} and ${oauthRefreshTokens.expires_at} > ${NOW}))`;
+
 /** SQL for a value of the user's keys that reach the organization and haven't expired. */
 const ofKeys = (value: SQL, where = sql`true`) => sql`(
 	select ${value} from ${personalApiKeys} where ${personalApiKeys.user_id} = ${users.id}
-		and ${reaches(members.organization_id)} and ${where}
-		and (${expires_at} is null or ${expires_at} > strftime('%Y-%m-%dT%H:%M:%fZ', 'now')))`;
+		and ${reaches(members.organization_id)} and ${where} and ${isCurrent})`;
 
 /** SQL for when the user last signed in, or used a key that reaches the organization; or null. */
 const lastActive = sql<
@@ -38,40 +44,40 @@ const parsed = <T>(value: SQL, name: string) =>
 const isKey = sql`${session} is null and ${client_id} is null`;
 const isApp = sql`${session} is null and ${client_id} is not null`;
 
+/** The columns of a review, for `members` and `users`. */
+export const columns = {
+	id: aliased(members.id, "member_id"),
+	uuid: users.uuid,
+	first_name: users.first_name,
+	last_name: users.last_name,
+	email: users.email,
+	is_service_account: users.is_service_account,
+	level: members.level,
+	joined_at: members.joined_at,
+	is_2fa_enabled: users.is_2fa_enabled,
+	has_social_auth: users.has_social_auth,
+	last_sign_in_at: users.last_sign_in_at,
+	last_active_at: lastActive.as("last_active_at"),
+	keys: parsed<Reviewed["keys"]>(
+		ofKeys(
+			sql`json_group_array(json_object('id', ${id}, 'label', ${label}, 'scopes', json(${scopes}),
+				'last_used_at', ${last_used_at}, 'expires_at', ${expires_at}) order by ${id})`,
+			isKey,
+		),
+		"key_list",
+	),
+	apps: parsed<Reviewed["apps"]>(
+		ofKeys(
+			sql`json_group_array(json_object('id', ${id}, 'name', ${label}, 'scopes', json(${scopes}),
+				'last_used_at', ${last_used_at}) order by ${id})`,
+			isApp,
+		),
+		"app_list",
+	),
+};
+
 const select = ({ db }: Tenant) =>
-	db
-		.select({
-			id: aliased(members.id, "member_id"),
-			uuid: users.uuid,
-			first_name: users.first_name,
-			last_name: users.last_name,
-			email: users.email,
-			is_service_account: users.is_service_account,
-			level: members.level,
-			joined_at: members.joined_at,
-			is_2fa_enabled: users.is_2fa_enabled,
-			has_social_auth: users.has_social_auth,
-			last_sign_in_at: users.last_sign_in_at,
-			last_active_at: lastActive.as("last_active_at"),
-			keys: parsed<Reviewed["keys"]>(
-				ofKeys(
-					sql`json_group_array(json_object('id', ${id}, 'label', ${label}, 'scopes', json(${scopes}),
-						'last_used_at', ${last_used_at}, 'expires_at', ${expires_at}) order by ${id})`,
-					isKey,
-				),
-				"key_list",
-			),
-			apps: parsed<Reviewed["apps"]>(
-				ofKeys(
-					sql`json_group_array(json_object('id', ${id}, 'name', ${label}, 'scopes', json(${scopes}),
-						'last_used_at', ${last_used_at}) order by ${id})`,
-					isApp,
-				),
-				"app_list",
-			),
-		})
-		.from(members)
-		.innerJoin(users, eq(users.id, members.user_id));
+	db.select(columns).from(members).innerJoin(users, eq(users.id, members.user_id));
 
 type Row = Awaited<ReturnType<typeof select>>[number];
 
@@ -125,7 +131,7 @@ export const readAll = (tenant: Tenant, page: Page, filters: z.infer<typeof revi
 	);
 
 /** The columns of a CSV file. */
-export const columns: Download<Reviewed>["columns"] = {
+export const cells: Download<Reviewed>["columns"] = {
 	uuid: (row) => row.uuid,
 	first_name: (row) => row.first_name,
 	last_name: (row) => row.last_name,

@@ -1,4 +1,4 @@
-import { and, eq, lt, ne } from "drizzle-orm";
+import { and, eq, lt, ne, type SQL, sql } from "drizzle-orm";
 import type * as z from "zod";
 import type { QueryScope } from "../../access/query_scope.ts";
 import type { Tenant } from "../../access/tenant.ts";
@@ -7,12 +7,14 @@ import { assertExists } from "../../db/client.ts";
 import { OWNER } from "../../db/schema/levels.ts";
 import { organizations } from "../../db/schema/organizations.ts";
 import { isPerson, members, users } from "../../db/schema/people.ts";
+import { personalApiKeys } from "../../db/schema/personal_api_keys.ts";
 import { identities } from "../../db/schema/sign_in.ts";
 import { forbidden, invalid, orNotFound } from "../../http/errors.ts";
 import { selectLinks, unlinking } from "../identities/links.ts";
-import { isHere } from "../identities/of_member.ts";
+import { idOf, isHere } from "../identities/of_member.ts";
 import { isEditableBy, whyNot } from "../levels.ts";
-import { leave, setLevel } from "../memberships.ts";
+import { leave, ROLES_OF_MEMBER, setLevel } from "../memberships.ts";
+import { reaches } from "../personal_api_keys/reach.ts";
 import { adminOf, identityUnlinked, mailChange } from "../users/mails.ts";
 import { userColumns } from "../users/shape.ts";
 import type { update as Update } from "./shape.ts";
@@ -33,7 +35,8 @@ export const select = ({ db }: QueryScope) =>
 
 export type Row = Awaited<ReturnType<typeof select>>[number];
 
-function selectMember(tenant: Tenant, uuid: string) {
+/** Selects the person with this uuid, if they are a member. */
+export function selectMember(tenant: Tenant, uuid: string) {
 	const isUser =
 		uuid === "@me" ? eq(users.id, tenant.key.user_id) : eq(users.uuid, uuid.toLowerCase());
 	return select(tenant).where(
@@ -42,7 +45,11 @@ function selectMember(tenant: Tenant, uuid: string) {
 }
 
 /** Throws 403 if the caller may not edit the member, or not set its level to `level`. */
-function checkEditable({ caller, key }: Tenant, { user, level: current }: Row, level?: number) {
+export function checkEditable(
+	{ caller, key }: Tenant,
+	{ user, level: current }: Row,
+	level?: number,
+) {
 	const why = whyNot(
 		{ user_id: key.user_id, level: caller.level },
 		{ user_id: user.id, level: current },
@@ -59,7 +66,7 @@ export async function findEditable(tenant: Tenant, uuid: string) {
 }
 
 /** WHERE clause: the member, if the caller still may edit it. */
-const isEditable = (tenant: Tenant, member: Row) =>
+export const isEditable = (tenant: Tenant, member: Row) =>
 	and(isSame(tenant, member), isEditableBy(tenant.key.user_id, tenant.organization));
 
 /** WHERE clause: the same member, by its primary key. The user may have left and joined again. */
@@ -84,6 +91,40 @@ export const update = (tenant: Tenant, uuid: string, body: z.infer<typeof Update
 		}));
 	});
 
+/** SQL for the names of what ends with a membership, as JSON. */
+const namesOf = (names: SQL, name: string) =>
+	sql`(select json_group_array(name) from (${names}))`
+		.mapWith((json): string[] => JSON.parse(json))
+		.as(name);
+
+/** Selects the names of what ends with a membership, for its last entry in the log. */
+const selectEnding = (tenant: Tenant, uuid: string) =>
+	tenant.db
+		.select({
+			projects: namesOf(
+				sql`select p.name from project_members as pm join projects as p on p.id = pm.project_id
+				where pm.organization_id = ${members.organization_id} and pm.user_id = ${members.user_id} order by p.id`,
+				"project_names",
+			),
+			roles: namesOf(
+				sql`select r.name from roles as r where r.id in (${ROLES_OF_MEMBER}) order by r.name`,
+				"role_names",
+			),
+			keys: namesOf(
+				sql`select ${personalApiKeys.label} as name from ${personalApiKeys}
+				where ${personalApiKeys.user_id} = ${members.user_id} and ${personalApiKeys.session} is null
+					and ${reaches(members.organization_id)} order by ${personalApiKeys.id}`,
+				"key_labels",
+			),
+		})
+		.from(members)
+		.where(
+			and(
+				eq(members.organization_id, tenant.organization),
+				eq(members.user_id, idOf(tenant, uuid)),
+			),
+		);
+
 /**
  * Removes a member and its project memberships. If somebody else removes the member, this also ends
  * the links to the providers of the organization's domains: after a return, the account at the
@@ -94,13 +135,14 @@ export const remove = (tenant: Tenant, uuid: string) =>
 	retry(async () => {
 		const { db, env } = tenant;
 		const where = and(isHere(tenant, uuid), ne(identities.user_id, tenant.key.user_id));
-		const [[found], links, [organization]] = await tenant.read(
+		const [[found], links, [organization], [ending]] = await tenant.read(
 			selectMember(tenant, uuid),
 			selectLinks(db, where),
 			db
 				.select({ name: organizations.name })
 				.from(organizations)
 				.where(eq(organizations.id, tenant.organization)),
+			selectEnding(tenant, uuid),
 		);
 		const member = orNotFound(found);
 		checkEditable(tenant, member);
@@ -109,7 +151,7 @@ export const remove = (tenant: Tenant, uuid: string) =>
 		const ended = unlinking(db, where, links);
 		const left = leave(
 			db,
-			{ id: member.id, name: member.user.email, level: member.level },
+			{ id: member.id, name: member.user.email, level: member.level, ...ending },
 			isLeaving,
 		);
 		await tenant.write({

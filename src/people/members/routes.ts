@@ -1,20 +1,24 @@
+import * as z from "zod";
 import { body, query } from "../../access/input.ts";
 import { atLeast, needs } from "../../access/middleware.ts";
 import { revokes } from "../../access/receipts.ts";
 import { ADMIN } from "../../db/schema/levels.ts";
 import { download } from "../../http/download.ts";
 import { page } from "../../http/page.ts";
-import { ok, paginated, router } from "../../http/router.ts";
+import { noContent, ok, paginated, router } from "../../http/router.ts";
 import * as review from "./access_review.ts";
+import * as credentials from "./credentials.ts";
+import * as details from "./details.ts";
 import { list } from "./list.ts";
 import * as members from "./queries.ts";
-import { AccessReview, filters, Member, reviewFilters, update } from "./shape.ts";
+import { AccessReview, filters, Member, MemberDetails, reviewFilters, update } from "./shape.ts";
 
 /** docs/organizations.md#members */
 export default router({
 	name: "Members",
 	description:
 		"The users who belong to an organization, each with a level: 1 is a member, 8 an admin, 15 an owner. To add someone, create an invite.",
+	parameters: { id: z.guid().describe("The key's id.") },
 })
 	.get(
 		"/",
@@ -41,11 +45,51 @@ export default router({
 			const [{ tenant }, filter, asked] = [c.var, c.req.valid("query"), page(c)];
 			const file = await download(c, () => ({
 				name: "access_review",
-				columns: review.columns,
+				columns: review.cells,
 				toJson: (row) => row,
 				pages: review.readAll(tenant, asked, filter),
 			}));
 			return file ?? c.json(await review.list(tenant, asked, filter));
+		},
+	)
+	.get(
+		"/:user__uuid/details",
+		ok(MemberDetails, {
+			id: "getMemberDetails",
+			summary: "Retrieve a member with what belongs to them",
+			description:
+				"Returns a person with their projects, roles, accounts at providers, sessions, keys and apps, and the service accounts, exports and webhooks that they have created: at most 100 of each, and never the value of a key. Leaves out what the key of the request has no scope to read. Also finds somebody who isn't a member any more, if one of the newest 5,000 entries of the activity log is by or about them. Requires level 8.",
+		}),
+		atLeast(ADMIN),
+		async (c) => c.json(await details.find(c.var.tenant, c.req.param("user__uuid"))),
+	)
+	.delete(
+		"/:user__uuid/keys/:id",
+		revokes({
+			id: "revokeMemberKey",
+			summary: "Revoke a member's key",
+			description:
+				"The next request with the key is rejected, also one to another organization of the member, who gets a mail. Only keys that can access the organization are found. Requires level 8, and at least the member's level.",
+		}),
+		atLeast(ADMIN),
+		async (c) => {
+			const { user__uuid, id } = c.req.param();
+			await credentials.removeKey(c.var.tenant, user__uuid, id);
+			return c.body(null, 204);
+		},
+	)
+	.delete(
+		"/:user__uuid/sessions",
+		noContent({
+			id: "endMemberSessions",
+			summary: "End all sessions of a member",
+			description:
+				"The member has to sign in again, and gets a mail. Keys and apps keep their access. Requires level 8, and at least the member's level.",
+		}),
+		atLeast(ADMIN),
+		async (c) => {
+			await credentials.removeSessions(c.var.tenant, c.req.param("user__uuid"));
+			return c.body(null, 204);
 		},
 	)
 	.patch(

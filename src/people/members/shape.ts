@@ -8,6 +8,8 @@ import {
 	text,
 	timestamp,
 } from "../../http/fields.ts";
+import { Identity } from "../identities/shape.ts";
+import { Session } from "../sessions/shape.ts";
 import { User } from "../users/shape.ts";
 
 /** A member (docs/organizations.md#members). */
@@ -75,6 +77,110 @@ export const AccessReview = z
 			.describe("The apps with access to the organization."),
 	})
 	.meta({ id: "AccessReview" });
+
+const PROJECT_ID = "The id of the project.";
+
+/** docs/organizations.md#the-page-of-a-member */
+export const MemberDetails = z
+	.object({
+		id: z
+			.guid()
+			.nullable()
+			.describe("Identifies the membership; null for somebody who isn't a member."),
+		uuid: User.shape.uuid,
+		first_name: User.shape.first_name,
+		last_name: User.shape.last_name,
+		email: User.shape.email,
+		is_member: z.boolean().describe("Whether the person is a member now."),
+		level: level()
+			.nullable()
+			.describe("1 for a member, 8 for an admin, 15 for an owner; null without a membership."),
+		joined_at: timestamp().nullable().describe("When the person joined; null if not a member."),
+		left_at: timestamp()
+			.nullable()
+			.describe("When the person was last removed, or left; null for a member, or if unknown."),
+		is_2fa_enabled: z
+			.boolean()
+			.nullable()
+			.describe("Whether signing in requires a second factor; null without a membership."),
+		has_social_auth: z
+			.boolean()
+			.nullable()
+			.describe("Whether an account at a provider is linked; null without a membership."),
+		last_sign_in_at: AccessReview.shape.last_sign_in_at,
+		last_active_at: AccessReview.shape.last_active_at,
+		projects: z
+			.array(
+				z.object({
+					id: z.int().describe(PROJECT_ID),
+					name: z.string().describe("Its name."),
+					access_control: z.boolean().describe("Whether it is private."),
+					level: z.int().describe("The person's level in the project: 1 or 8."),
+				}),
+			)
+			.describe("The projects that the person is a member of. Admins can access all."),
+		roles: z
+			.array(
+				z.object({
+					id: z.guid().describe("The role's id."),
+					name: z.string().describe("The role's name."),
+				}),
+			)
+			.describe("The roles of the person, also those that SCIM groups give."),
+		identities: z
+			.array(Identity)
+			.describe("The accounts at the providers of the organization's domains that are linked."),
+		sessions: z
+			.array(
+				z.object({
+					id: Session.shape.id,
+					method: Session.shape.method.describe(
+						"How the person signed in: `mail`, `passkey`, or the kind of provider, such as `saml`.",
+					),
+					created_at: timestamp().describe("When the person signed in."),
+					last_used_at: Session.shape.last_used_at,
+					user_agent: Session.shape.user_agent.describe(
+						"The browser, as it names itself; null if it doesn't.",
+					),
+				}),
+			)
+			.describe("Where the person is signed in to the console, newest first."),
+		keys: AccessReview.shape.keys,
+		apps: AccessReview.shape.apps,
+		service_accounts: z
+			.array(
+				z.object({
+					id: z.guid().describe("The account's id."),
+					name: z.string().describe("The account's name."),
+					keys: z.int().describe("How many keys it has."),
+				}),
+			)
+			.describe("The service accounts that the person has created."),
+		batch_exports: z
+			.array(
+				z.object({
+					id: z.guid().describe("The export's id."),
+					name: z.string().describe("The export's name."),
+					project_id: z.int().describe(PROJECT_ID),
+					paused: z.boolean().describe("Whether it is paused."),
+				}),
+			)
+			.describe(
+				"The exports that the person has created, as far as the activity log goes back and the caller can view them.",
+			),
+		webhooks: z
+			.array(
+				z.object({
+					id: z.guid().describe("The webhook's id."),
+					name: z.string().describe("Its description, or the host of its URL."),
+					enabled: z.boolean().describe("Whether it is enabled."),
+				}),
+			)
+			.describe(
+				"The webhooks that the person has created, as far as the activity log goes back and the caller can view them.",
+			),
+	})
+	.meta({ id: "MemberDetails" });
 
 export const reviewFilters = z.object({
 	inactive_since: queryMoment()

@@ -1,4 +1,4 @@
-import { and, eq, isNotNull, ne, sql } from "drizzle-orm";
+import { and, eq, isNotNull, ne, type SQL, sql } from "drizzle-orm";
 import { currentOrganization } from "../../access/visible.ts";
 import { type Database, inList } from "../../db/client.ts";
 import { personalApiKeys } from "../../db/schema/personal_api_keys.ts";
@@ -8,7 +8,7 @@ import { endKeys } from "../../keys/rows.ts";
 
 /** The keys of the sessions of a user. */
 type Sessions = {
-	user_id: number;
+	user_id: number | SQL<number>;
 	/** The id of the key whose session stays, if it is one. */
 	kept?: string;
 };

@@ -23,7 +23,7 @@ import { providerOf } from "../connections.ts";
 /** A change of an account. */
 export type Change = {
 	/** Changes of one kind share a limit. */
-	kind: "two_factor" | "key" | "app" | "identity" | "address";
+	kind: "two_factor" | "key" | "session" | "app" | "identity" | "address";
 	subject: MailText;
 	/** The consequence of the change. */
 	text: MailText;
@@ -144,6 +144,21 @@ export const appReused = (name: string): Change => ({
 	text: unlinked`A code or token of the app "${name}" was used twice, so somebody may have stolen it. If you still use the app, allow it again.`,
 });
 
+/** An admin has ended a key. */
+export const keyEnded = (label: string, organization: string): Change => ({
+	kind: "key",
+	subject: unlinked`An API key of your Tenantry account was revoked`,
+	text: unlinked`${adminOf(organization)} has revoked the key "${label}". It no longer works.`,
+});
+
+/** An admin has ended the sessions of a member. */
+export const sessionsEnded = (organization: string): Change => ({
+	kind: "session",
+	subject: unlinked`Your sessions on Tenantry have ended`,
+	text: unlinked`${adminOf(organization)} has ended them. Sign in again to continue.`,
+	link: { label: "Sign in", path: ownPages.signIn },
+});
+
 /** An admin has ended the access of an app. */
 export const appEnded = (name: string, organization: string): Change => ({
 	kind: "app",
@@ -189,6 +204,7 @@ export const addressChanged = (before: string, after: string, who: MailText): Ch
 const PAGES = {
 	two_factor: ownPages.account,
 	key: ownPages.keys,
+	session: ownPages.account,
 	app: ownPages.account,
 	identity: ownPages.account,
 	address: ownPages.account,

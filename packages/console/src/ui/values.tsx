@@ -126,17 +126,33 @@ export const levelName = (level: number) =>
 
 type Someone = { first_name: string; last_name: string; email: string };
 
+/** Returns the address of a user; undefined for a service account, whose address doesn't exist. */
+const addressOf = ({ email }: Someone) => (email.endsWith(".invalid") ? undefined : email);
+
 /** Returns the name of a user, or the email address if there is no name. */
 export const nameOf = ({ first_name, last_name, email }: Someone) =>
 	`${first_name} ${last_name}`.trim() || email;
 
-/** A user in a list: the name, with the email address below it. */
-export function Person({ user, children }: { user: Someone; children?: ComponentChildren }) {
+/**
+ * A user in a list: the name, with the email address below it.
+ * @param href the page of the user
+ */
+export function Person({
+	user,
+	href,
+	children,
+}: {
+	user: Someone;
+	href?: string | undefined;
+	children?: ComponentChildren;
+}) {
 	const name = nameOf(user);
+	const address = addressOf(user);
+	const strong = <strong>{name}</strong>;
 	return (
 		<>
-			<strong>{name}</strong> {children}
-			{name !== user.email && <small class="below">{user.email}</small>}
+			{href ? <a href={href}>{strong}</a> : strong} {children}
+			{address && name !== address && <small class="below">{address}</small>}
 		</>
 	);
 }

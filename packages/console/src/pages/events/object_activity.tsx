@@ -1,3 +1,4 @@
+import type { ComponentChildren } from "preact";
 import type { ActivityEntry, Page } from "tenantry-client";
 import { useList, useQuery } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
@@ -43,12 +44,15 @@ export function Entries({
 	of,
 	about,
 	load,
+	children,
 }: {
 	scope: string;
 	/** Identifies the objects. */
 	of: string;
 	about: Parameters<typeof columnsOf>[1];
 	load: (asked: Asked, signal: AbortSignal) => PromiseLike<Page<ActivityEntry>>;
+	/** Other filters. */
+	children?: ComponentChildren;
 }) {
 	const { organization } = useOrganization();
 	const [, change] = useQuery();
@@ -60,6 +64,7 @@ export function Entries({
 	return (
 		<>
 			<Filters>
+				{children}
 				<Filter name="activity" label="Action" options={activitiesOf(scope)} />
 				<RangeFilter from={{ name: "after", label: "From" }} to={{ name: "before", label: "To" }} />
 			</Filters>

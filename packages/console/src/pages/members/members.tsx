@@ -2,20 +2,16 @@ import { useState } from "preact/hooks";
 import type { Member } from "tenantry-client";
 import { useList, useQuery } from "../../load.ts";
 import { useLeave, useOrganization } from "../../organization.tsx";
-import { api, me } from "../../session.ts";
+import { api } from "../../session.ts";
 import { PlainButton, SmallButton } from "../../ui/button.tsx";
-import { confirm } from "../../ui/dialog.tsx";
-import { forEachRow, say } from "../../ui/feedback.tsx";
 import { Filter, Filters, Search } from "../../ui/filters.tsx";
-import { FormDialog, text } from "../../ui/form.tsx";
 import { RowMenu } from "../../ui/row_menu.tsx";
 import { buttons, type Column, Table } from "../../ui/table.tsx";
-import { Badge, LEVELS, levelName, nameOf, Person, Time } from "../../ui/values.tsx";
-import { LevelChoice, levelIn, People } from "./parts.tsx";
+import { Badge, LEVELS, levelName, Person, Time } from "../../ui/values.tsx";
+import { ChangeLevel, isMe, personOf, useRights } from "./member_actions.tsx";
+import { levelIn, People } from "./parts.tsx";
 import { ResetFactor } from "./reset_factor.tsx";
 import { SignInAccounts } from "./sign_in_accounts.tsx";
-
-const isMe = ({ user }: Member) => user.uuid === me.value?.uuid;
 
 function TwoFactor({ member }: { member: Member }) {
 	const { organization } = useOrganization();
@@ -23,55 +19,12 @@ function TwoFactor({ member }: { member: Member }) {
 	return organization.enforce_2fa ? <Badge mood="warn">Off</Badge> : <>Off</>;
 }
 
-const personOf = ({ user }: Member) => nameOf(user);
-
-/** The consequences of a removal, for a person or several. */
-const REMOVAL =
-	"immediately loses access to the organization and all its projects. Their API keys no longer work in it, and invites that they sent stop working.";
-
 type Changes = {
 	onChange: (members: Member[]) => void;
 	onAccounts: (member: Member) => void;
 	onReset: (member: Member) => void;
 	reload: () => void;
 };
-
-/** Returns what the user may do with members, and the removal of some. */
-function useRights(reload: () => void) {
-	const { organization, at, isAdmin, isOwner } = useOrganization();
-	const mayChange = (member: Member) =>
-		isAdmin && !isMe(member) && member.level <= organization.membership_level;
-	return {
-		mayChange,
-		mayReset: (member: Member) =>
-			member.is_2fa_enabled &&
-			mayChange(member) &&
-			(isOwner || member.level < organization.membership_level),
-		/** Another owner is removed after a change of their level. */
-		mayRemove: (member: Member) => mayChange(member) && member.level < 15,
-		async remove(members: Member[]) {
-			const names = members.map(personOf).join(", ");
-			const isSure = await confirm({
-				title: members.length === 1 ? `Remove ${names}?` : `Remove ${members.length} members?`,
-				text:
-					members.length === 1
-						? `This person ${REMOVAL}`
-						: `Each of them ${REMOVAL} Chosen: ${names}.`,
-				action: members.length === 1 ? "Remove member" : "Remove members",
-			});
-			if (!isSure) return;
-			const removing = forEachRow(members, personOf, ({ user }) =>
-				api.members.remove({ ...at, user: user.uuid }),
-			);
-			await removing.finally(reload);
-			say(
-				members.length === 1
-					? `${names} is no longer a member.`
-					: `${members.length} people are no longer members.`,
-			);
-		},
-	};
-}
 
 function Actions({ member, onChange, onAccounts, onReset, reload }: Changes & { member: Member }) {
 	const { mayChange, mayRemove, mayReset, remove } = useRights(reload);
@@ -102,10 +55,17 @@ function Actions({ member, onChange, onAccounts, onReset, reload }: Changes & { 
 	) : null;
 }
 
-const columnsOf = (changes: Changes): Column<Member>[] => [
+const columnsOf = (
+	changes: Changes,
+	hrefOf: (member: Member) => string | undefined,
+): Column<Member>[] => [
 	{
 		title: "Name",
-		cell: (member) => <Person user={member.user}>{isMe(member) && <Badge>You</Badge>}</Person>,
+		cell: (member) => (
+			<Person user={member.user} href={hrefOf(member)}>
+				{isMe(member) && <Badge>You</Badge>}
+			</Person>
+		),
 	},
 	{ title: "Level", cell: ({ level }) => <Badge>{levelName(level)}</Badge> },
 	{ title: "Two-factor", cell: (member) => <TwoFactor member={member} /> },
@@ -115,7 +75,7 @@ const columnsOf = (changes: Changes): Column<Member>[] => [
 
 /** The members of an organization (docs/organizations.md#members). */
 export default function Members() {
-	const { at, isAdmin } = useOrganization();
+	const { at, isAdmin, seesMembers, to } = useOrganization();
 	const [{ search, order, level, is_2fa_enabled }] = useQuery();
 	const filters = {
 		search,
@@ -157,12 +117,15 @@ export default function Members() {
 			<Table
 				list={list}
 				label="Members"
-				columns={columnsOf({
-					onChange: setChanging,
-					onAccounts: setShown,
-					onReset: setResetting,
-					reload: list.reload,
-				})}
+				columns={columnsOf(
+					{
+						onChange: setChanging,
+						onAccounts: setShown,
+						onReset: setResetting,
+						reload: list.reload,
+					},
+					({ user }) => (seesMembers ? to(`members/${user.uuid}`) : undefined),
+				)}
 				notFound="No member matches the search and the filters."
 				choosing={
 					isAdmin
@@ -209,52 +172,5 @@ export default function Members() {
 				/>
 			)}
 		</People>
-	);
-}
-
-/** Changes the level of members, unless somebody else has changed it since it was shown. */
-function ChangeLevel({
-	members,
-	onClose,
-}: {
-	members: Member[];
-	/** Called also after a part of the changes, so the list has to be loaded again. */
-	onClose: () => void;
-}) {
-	const { at } = useOrganization();
-	const [first] = members;
-	/** The levels that the dialog has shown to the user. */
-	const [known, setKnown] = useState(new Map(members.map(({ id, level }) => [id, level])));
-	const who = members.length === 1 && first ? personOf(first) : `${members.length} members`;
-	async function change({ id, user }: Member, level: ReturnType<typeof levelIn>) {
-		if (level === known.get(id)) return;
-		// Members come from a list, so they have no ETag.
-		const current = (await api.members.list({ ...at, email: user.email })).results[0]?.level;
-		if (current !== undefined && current !== known.get(id)) {
-			setKnown((levels) => new Map(levels).set(id, current));
-			throw new Error(
-				`Someone else has changed the level of ${nameOf(user)} to ${levelName(current).toLowerCase()}. Choose again, or cancel.`,
-			);
-		}
-		await api.members.update({ ...at, user: user.uuid }, { level });
-		setKnown((levels) => new Map(levels).set(id, level));
-	}
-	return (
-		<FormDialog
-			title={`Change the level of ${who}`}
-			action="Change level"
-			onClose={onClose}
-			onSubmit={async (fields) => {
-				const level = levelIn(text(fields, "level"));
-				await forEachRow(members, personOf, (member) => change(member, level));
-				say(`The level of ${who} is now ${levelName(level).toLowerCase()}.`);
-				onClose();
-			}}
-		>
-			{members.length === 1 && first && first.level >= 15 && (
-				<p>An owner can't be removed. To remove {who}, first choose another level.</p>
-			)}
-			<LevelChoice chosen={first?.level ?? 1} />
-		</FormDialog>
 	);
 }

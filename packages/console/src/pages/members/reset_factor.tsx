@@ -1,4 +1,3 @@
-import type { Member } from "tenantry-client";
 import { useLoad } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
@@ -6,9 +5,10 @@ import { Dialog } from "../../ui/dialog.tsx";
 import { Show, say } from "../../ui/feedback.tsx";
 import { ProofForm } from "../../ui/proof.tsx";
 import { nameOf } from "../../ui/values.tsx";
+import type { Person } from "./member_actions.tsx";
 
 /** Resets the second factor of a member who has lost it (docs/keys.md#a-lost-second-factor). */
-export function ResetFactor({ user, onClose }: { user: Member["user"]; onClose: () => void }) {
+export function ResetFactor({ user, onClose }: { user: Person; onClose: () => void }) {
 	const { at } = useOrganization();
 	const own = useLoad((signal) => api.twoFactor.get({ user: "@me" }, { signal }), []);
 	const name = nameOf(user);

@@ -1,4 +1,4 @@
-import type { Identity, Member } from "tenantry-client";
+import type { Identity } from "tenantry-client";
 import { useLoad } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
@@ -7,9 +7,10 @@ import { confirm, Dialog } from "../../ui/dialog.tsx";
 import { Show, say } from "../../ui/feedback.tsx";
 import { providerName } from "../../ui/providers.ts";
 import { nameOf, Time } from "../../ui/values.tsx";
+import type { Person } from "./member_actions.tsx";
 
 /** The accounts at providers that sign a member in, to unlink them (docs/sign-on.md#unlinking). */
-export function SignInAccounts({ user, onClose }: { user: Member["user"]; onClose: () => void }) {
+export function SignInAccounts({ user, onClose }: { user: Person; onClose: () => void }) {
 	const { at } = useOrganization();
 	const member = { ...at, user: user.uuid };
 	const loaded = useLoad((signal) => api.memberIdentities.list(member, { signal }), [user.uuid]);

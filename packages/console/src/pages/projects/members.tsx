@@ -30,8 +30,8 @@ async function remove({ user }: ProjectMember, project: Project, onDone: () => v
 	onDone();
 }
 
-const COLUMNS: Column<ProjectMember>[] = [
-	{ title: "Name", cell: ({ user }) => <Person user={user} /> },
+const columnsOf = (hrefOf: (uuid: string) => string | undefined): Column<ProjectMember>[] => [
+	{ title: "Name", cell: ({ user }) => <Person user={user} href={hrefOf(user.uuid)} /> },
 	{ title: "Level in the project", cell: ({ level }) => <Badge>{levelName(level)}</Badge> },
 	{ title: "Added", cell: ({ joined_at }) => <Time value={joined_at} isRelative /> },
 ];
@@ -47,6 +47,8 @@ const actionsOf = (project: Project, reload: () => void) =>
 	));
 
 export function ProjectMembers({ project, mayChange }: { project: Project; mayChange: boolean }) {
+	const { seesMembers, to } = useOrganization();
+	const columns = columnsOf((uuid) => (seesMembers ? to(`members/${uuid}`) : undefined));
 	const [isAdding, setAdding] = useState(false);
 	const [{ people: search = "" }] = useQuery();
 	const list = useList(
@@ -78,7 +80,7 @@ export function ProjectMembers({ project, mayChange }: { project: Project; mayCh
 			<Table
 				list={list}
 				label="People"
-				columns={mayChange ? [...COLUMNS, actionsOf(project, list.reload)] : COLUMNS}
+				columns={mayChange ? [...columns, actionsOf(project, list.reload)] : columns}
 				notFound={search && `No one in this list has “${search}” in their name or email address.`}
 				empty={
 					<Empty title="No people added">

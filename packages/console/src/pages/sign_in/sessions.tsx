@@ -1,7 +1,7 @@
 import type { Session } from "tenantry-client";
-import { clientOf } from "tenantry-user-agent";
 import { listOf, useLoad } from "../../load.ts";
 import { api } from "../../session.ts";
+import { deviceOf } from "../../ui/browsers.ts";
 import { SecondaryButton, SmallButton } from "../../ui/button.tsx";
 import { confirm } from "../../ui/dialog.tsx";
 import { Show, say } from "../../ui/feedback.tsx";
@@ -11,9 +11,6 @@ import { buttons, Table } from "../../ui/table.tsx";
 import { Badge, Time } from "../../ui/values.tsx";
 
 const ME = { user: "@me" } as const;
-
-const deviceOf = ({ user_agent }: Session) =>
-	user_agent === null ? "Unknown browser" : clientOf(user_agent);
 
 /** The sessions of the user (docs/keys.md#your-sessions). */
 export function Sessions() {
