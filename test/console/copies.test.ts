@@ -24,6 +24,83 @@ async function failing() {
 	return { ...home, old: { ...at, id: old.id }, path };
 }
 
+inBrowser("a backfill", (open) => {
+	test("can be of what isn't delivered only", async () => {
+		const { client, old, path } = await failing();
+		await client.batchExports.backfill(old, { start_at: hoursAgo(3), end_at: hoursAgo(1) });
+		const runs = async () => (await client.batchExports.listRuns(old)).count;
+		await expect.poll(async () => (await client.batchExports.get(old)).undelivered).not.toBeNull();
+		const before = await runs();
+		await client.batchExports.update(old, {
+			destination: { config: { exclude_events: ["seen"] } },
+		});
+		const page = await open(`${path}/backfills`);
+		await button(page, "New backfill").click();
+		const dialog = page.getByRole("dialog");
+		await dialog.getByRole("radio", { name: "Only what isn't delivered", checked: true }).waitFor();
+		await checkLooks(page, "exports-backfill-undelivered");
+		await button(dialog, "Start backfill").click();
+		await page.getByText(/exported again/).waitFor();
+		await expect.poll(async () => (await client.batchExports.get(old)).undelivered).toBeNull();
+		// No window that was delivered is exported again.
+		expect(await runs()).toBe(before);
+	});
+});
+
+inBrowser("a copy of a webhook or a plugin config", (open) => {
+	test("has its settings, but not its secrets", async () => {
+		const { client, at, project, organization, path } = await newOrganization();
+		const { id } = await client.webhooks.create(at, {
+			url: "http://127.0.0.1:9/hooks",
+			types: ["member.created"],
+			description: "Chat",
+		});
+		const page = await open(`${path}/webhooks/${id}`);
+		await page.getByRole("link", { name: "Duplicate" }).click();
+		await page.getByText("Selected events: 1").waitFor();
+		expect(await page.getByLabel("URL").inputValue()).toBe("http://127.0.0.1:9/hooks");
+		await checkLooks(page, "webhooks-duplicate");
+		await page.getByLabel("Description").fill("Chat, again");
+		await button(page, "Add webhook").click();
+		await page.getByText("whsec_").waitFor();
+		const { results } = await client.webhooks.list(at);
+		expect(new Set(results.map(({ description, types }) => `${description}: ${types}`))).toEqual(
+			new Set(["Chat: member.created", "Chat, again: member.created"]),
+		);
+
+		const shop = await client.projects.create({ name: "Shop", organization: organization.id });
+		const plugin = await client.pipelineDestinations.create(at, {
+			name: "Copies",
+			config_schema: [
+				{ key: "host", name: "Host", type: "string" },
+				{ key: "token", name: "Token", type: "string", secret: true, required: true },
+			],
+		});
+		const config = await client.pluginConfigs.create(
+			{ project: project.id },
+			{
+				...{ plugin: plugin.id, order: 1, name: "Archive" },
+				config: { host: "a.example", token: "secret" },
+			},
+		);
+		await page.goto(
+			page.url().replace(/\/webhooks\/.*/, `/plugin_configs/${project.id}/${config.id}`),
+		);
+		await page.getByRole("link", { name: "Duplicate" }).click();
+		await page.getByLabel("Project").selectOption("Shop");
+		expect(await page.getByLabel("Host", { exact: false }).first().inputValue()).toBe("a.example");
+		await checkLooks(page, "plugins-duplicate");
+		await button(page, "Set up").click();
+		await page.getByText(/Token/).first().waitFor();
+		await page.getByLabel("Token").fill("other");
+		await button(page, "Set up").click();
+		await page.getByRole("heading", { name: "Archive" }).waitFor();
+		const [copy] = (await client.pluginConfigs.list({ project: shop.id })).results;
+		expect(copy).toMatchObject({ name: "Archive", enabled: true });
+		expect(JSON.parse(copy?.config ?? "")).toMatchObject({ host: "a.example" });
+	});
+});
+
 inBrowser("a copy of an export", (open) => {
 	test("is made paused, with the secrets, and a wrong setting is said beside its field", async () => {
 		const { client, at, path } = await failing();

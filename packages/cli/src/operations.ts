@@ -8,6 +8,7 @@ import { GROUPS } from "./generated.ts";
 import { json, jsonOption, line, record, table, type Values } from "./output.ts";
 import { isScope, pathOf, takesAlias } from "./path.ts";
 import { canAsk, confirm } from "./prompt.ts";
+import { addFailed, isRetry, retryAll } from "./retry.ts";
 import { addRun } from "./run.ts";
 import { call, client, list, type Pages } from "./session.ts";
 import type { Group, Command as Operation } from "./table.ts";
@@ -29,7 +30,9 @@ function addOptions(command: Command, operation: Operation) {
 		else
 			command.addArgument(
 				new Argument(
-					takesAlias(operation, field) ? `[${field.name}]` : `<${field.name}>`,
+					takesAlias(operation, field) || isRetry(operation)
+						? `[${field.name}]`
+						: `<${field.name}>`,
 					takesAlias(operation, field) ? `${field.help} (default: ${field.alias})` : field.help,
 				),
 			);
@@ -109,6 +112,8 @@ async function run(group: Group, operation: Operation, command: Command) {
 		throw new UsageError(
 			`${group.name} ${operation.name} requires ${lacking(operation)}. See: tenantry ${group.name} ${operation.name} --help`,
 		);
+	if (isRetry(operation) && command.processedArgs[0] === undefined)
+		return retryAll(group, { operation, body }, options);
 	if (operation.verb === "DELETE" && !options.yes) await consent(command, path);
 	const tenantry = client(!operation.isPublic);
 	if (operation.columns) {
@@ -132,6 +137,7 @@ function commandOf(group: Group, operation: Operation) {
 		.description(operation.description);
 	addOptions(command, operation);
 	command.addHelpText("after", examplesOf(group, operation));
+	if (isRetry(operation)) addFailed(command, group);
 	if (isLog(operation))
 		command
 			.addOption(

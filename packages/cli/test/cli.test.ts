@@ -1,7 +1,8 @@
 import { chmodSync, statSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
 import stringWidth from "string-width";
-import { beforeAll, describe, expect, inject, test } from "vitest";
-import { freePort } from "../../../test/support/peers.ts";
+import { beforeAll, describe, expect, inject, onTestFinished, test } from "vitest";
+import { freePort, listen } from "../../../test/support/peers.ts";
 import { begin, home, proxy, tenantry, value, withKey } from "./program.ts";
 
 const name = () => crypto.randomUUID();
@@ -341,5 +342,34 @@ describe("exports", () => {
 		expect(await ended).toBe(1);
 		expect(printed.err).toMatch(/Error: The backfill ended with the status Cancelled\.\n$/);
 		expect(printed.out).toMatch(/^id +[\w-]+\n[\s\S]*status +Cancelled\n/);
+	});
+
+	test("retry --failed retries what each of them hasn't delivered", async () => {
+		const server = createServer((request, response) => {
+			request.resume();
+			response.writeHead(400).end("No.");
+		});
+		onTestFinished(() => void server.close());
+		const url = `http://127.0.0.1:${await listen(server)}/`;
+		const hour = Math.floor(Date.now() / 3_600_000) * 3_600_000;
+		const at = (hours: number) => new Date(hour + hours * 3_600_000).toISOString();
+		const destination = JSON.stringify({ type: "HTTP", config: { url } });
+		const { id, team_id } = await value([
+			...["exports", "create", ...here(), "--name", "Broken", "--interval", "hour"],
+			...["--destination", destination],
+		]);
+		await value([
+			...["events", "ingest", "--project", String(team_id), "--data"],
+			JSON.stringify([{ event: "seen", distinct_id: "a", timestamp: at(-0.5) }]),
+		]);
+		const range = ["--start-at", at(-1), "--end-at", at(0)];
+		await tenantry(["exports", "run", id, ...here(), ...range, "--watch", "--interval", "0.2"]);
+		expect(await tenantry(["exports", "retry", ...here()])).toMatchObject({
+			code: 2,
+			err: expect.stringContaining("requires the id of an export, or --failed for all"),
+		});
+		expect(await value(["exports", "retry", "--failed", ...here()])).toEqual([
+			{ id, name: "Broken", windows: 1, waiting: 0 },
+		]);
 	});
 });

@@ -185,6 +185,33 @@ function pageFor({ type, organization, to }: Digest, event: Event) {
 		: pageOf(organization.id, { ...event, scope: columnsOf(type).scope });
 }
 
+/** The types about windows that weren't delivered. */
+const UNDELIVERED: Type[] = [
+	"batch_export.paused",
+	"batch_export_run.failed",
+	"batch_export_run.skipped",
+];
+
+/**
+ * Returns a link for each export in the mail to its page, which has the button that exports what
+ * wasn't delivered. Opening the page changes nothing.
+ */
+function retryLinks(appUrl: string, { type, organization }: Digest, events: Event[]) {
+	if (!UNDELIVERED.includes(type)) return [];
+	const idOf = (event: Event) =>
+		type === "batch_export_run.failed" ? detail(event, "batch_export_id") : event.item_id;
+	const names = new Map(events.map((event) => [idOf(event), event.name ?? ""]));
+	return [...names]
+		.filter(([id]) => id !== "")
+		.map(([id, name]) => ({
+			text: unlinked`What “${name}” hasn't delivered:`,
+			link: {
+				label: "Retry it",
+				url: linkTo(appUrl, consoleOf(organization.id).batchExport(id)),
+			},
+		}));
+}
+
 /** Returns the name of an event's object; of a person who joined also the address. */
 function titleOf({ name, person }: Event) {
 	if (person === null) return unlinked`${name ?? ""}`;
@@ -215,6 +242,7 @@ export function compose(appUrl: string, digest: Digest): Omit<Mail, "to"> {
 			...listed,
 			...(rest ? [rest] : []),
 			trusted(advice),
+			...retryLinks(appUrl, digest, events.slice(0, MAX_LISTED)),
 		],
 		why: {
 			text: unlinked`You get this mail because ${organization.name} sends you this notification: ${trusted(TYPE_WORDS[type])} (${trusted(type)}). Its admins choose who gets which.`,

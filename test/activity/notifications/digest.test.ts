@@ -100,6 +100,9 @@ See the run: https://app.example.com/console/${id}/batch_exports/export-1/runs/r
 
 Some or all rows of these windows are missing from the destination. Fix the cause, then retry the runs.
 
+What “Orders” hasn't delivered:
+Retry it: https://app.example.com/console/${id}/batch_exports/export-1
+
 You get this mail because Ac<me> sends you this notification: Run failed (batch_export_run.failed). Its admins choose who gets which.
 Notifications: https://app.example.com/console/${id}/notifications
 `);

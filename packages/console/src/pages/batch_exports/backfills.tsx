@@ -14,6 +14,7 @@ import { Badge, type Mood, Time } from "../../ui/values.tsx";
 import { BUSY_MS } from "./intervals.ts";
 import type { Opened } from "./states.tsx";
 import { sayRange, windows } from "./states.tsx";
+import { sayRetried } from "./undelivered.tsx";
 import { boundaryBefore, LENGTHS, windowsIn } from "./windows.ts";
 
 const MOODS: Record<BatchExportBackfill["status"], Mood> = {
@@ -128,14 +129,23 @@ const momentOf = (text: string | undefined) => {
 	return Number.isNaN(at) ? undefined : at;
 };
 
-const Selection = () => (
+const Selection = ({ isFailing }: { isFailing: boolean }) => (
 	<Group label="Select">
+		{isFailing && (
+			<Choice
+				name="by"
+				value="undelivered"
+				label="Only what isn't delivered"
+				hint="Retries failed runs in this range, and adds runs for windows without one."
+				defaultChecked
+			/>
+		)}
 		<Choice
 			name="by"
 			value="event"
 			label="What happened in this range"
 			hint="Writes files of its own."
-			defaultChecked
+			defaultChecked={!isFailing}
 		/>
 		<Choice
 			name="by"
@@ -160,9 +170,10 @@ function NewBackfill({
 	onDone: () => void;
 }) {
 	const [query] = useQuery();
+	const isFailing = of.undelivered !== null;
 	const [proposed] = useState(() => {
-		const newest = boundaryBefore(of.interval, Date.now());
-		const oldest = newest - PROPOSED * LENGTHS[of.interval];
+		const newest = momentOf(of.undelivered?.end_at) ?? boundaryBefore(of.interval, Date.now());
+		const oldest = momentOf(of.undelivered?.start_at) ?? newest - PROPOSED * LENGTHS[of.interval];
 		return { from: momentOf(query.from) ?? oldest, until: momentOf(query.until) ?? newest };
 	});
 	const [from, setFrom] = useState(toLocal(proposed.from));
@@ -170,7 +181,18 @@ function NewBackfill({
 	const start_at = fromLocal(from, proposed.from);
 	const end_at = fromLocal(until, proposed.until);
 	async function start(fields: FormData) {
-		const by = text(fields, "by") === "arrival" ? "arrival" : "event";
+		const chosen = text(fields, "by");
+		if (chosen === "undelivered") {
+			sayRetried(
+				await api.batchExports.retry(at, {
+					...(start_at && { after: start_at }),
+					...(end_at && { before: end_at }),
+				}),
+			);
+			onClose();
+			return onDone();
+		}
+		const by = chosen === "arrival" ? "arrival" : "event";
 		await api.batchExports.backfill(at, { start_at, end_at, by });
 		onClose();
 		say("The backfill has started.");
@@ -203,7 +225,7 @@ function NewBackfill({
 					onInput={({ currentTarget }) => setUntil(currentTarget.value)}
 				/>
 			</div>
-			<Selection />
+			<Selection isFailing={isFailing} />
 			<Estimate of={of} start={start_at} end={end_at} />
 		</FormDialog>
 	);

@@ -6,7 +6,7 @@ import { say } from "../../ui/feedback.tsx";
 import { type Opened, sayRange, windows } from "./states.tsx";
 
 /** Says what a retry has started. */
-const sayRetried = ({ windows: n, waiting }: { windows: number; waiting: number }) =>
+export const sayRetried = ({ windows: n, waiting }: { windows: number; waiting: number }) =>
 	say(
 		waiting > 0
 			? `${windows(n)} are exported again. ${windows(waiting)} can be retried in a minute.`

@@ -55,7 +55,7 @@ export const ChooseFormat = ({
 );
 
 /** The fields for the address of a new webhook. */
-export function AddressFields({ format }: { format: Format }) {
+export function AddressFields({ format, url }: { format: Format; url?: string | undefined }) {
 	const { placeholder, hint } = FORMATS[format];
 	return (
 		<>
@@ -74,6 +74,7 @@ export function AddressFields({ format }: { format: Format }) {
 				type="url"
 				required={format !== "pagerduty"}
 				maxLength={2048}
+				defaultValue={url}
 				placeholder={placeholder}
 				hint={hint}
 			/>

@@ -171,6 +171,7 @@ function Actions({
 	actions: ReturnType<typeof useActions>;
 	onEdit: () => Promise<unknown>;
 }) {
+	const { to } = useOrganization();
 	const button = (words: string, work: () => Promise<unknown>) => (
 		<SecondaryButton onPress={work}>{words}</SecondaryButton>
 	);
@@ -180,6 +181,9 @@ function Actions({
 			{webhook.enabled
 				? button("Pause", () => actions.enable(false))
 				: button("Resume", () => actions.enable(true))}
+			<a class="button secondary" href={to(`webhooks/new?of=${webhook.id}`)}>
+				Duplicate
+			</a>
 			{button("Edit", onEdit)}
 		</>
 	);

@@ -61,7 +61,20 @@ export function ConfigView({
 				[to("plugin_configs"), "Plugin configs"],
 				[to(`plugin_configs?project=${project}`), team?.name ?? `Project ${project}`],
 			]}
-			actions={config && !config.deleted && <EnabledSwitch config={config} onChanged={of.reload} />}
+			actions={
+				config &&
+				!config.deleted && (
+					<>
+						<a
+							class="button secondary"
+							href={to(`plugin_configs/new?plugin=${config.plugin}&project=${project}&of=${id}`)}
+						>
+							Duplicate
+						</a>
+						<EnabledSwitch config={config} onChanged={of.reload} />
+					</>
+				)
+			}
 			lead={
 				config && (
 					<>
