@@ -47,6 +47,7 @@ export const MENU: readonly (readonly [group: string, entries: readonly Entry[]]
 		[
 			["service_accounts", "Service accounts", Bot],
 			["apps", "Apps", AppWindow],
+			["credentials", "Credentials", KeyRound],
 			["webhooks", "Webhooks", Webhook],
 			["activity", "Activity", History],
 			["audit_streams", "Audit streams", ShieldCheck],

@@ -45,6 +45,7 @@ export const organizationPages: Pages = [
 	["/service_accounts", lazy(() => import("./pages/keys/accounts.tsx"))],
 	["/service_accounts/:account", ServiceAccount],
 	["/service_accounts/:account/*", ServiceAccount],
+	["/credentials", lazy(() => import("./pages/keys/credentials.tsx"))],
 	["/apps", lazy(() => import("./pages/oauth/apps.tsx"))],
 	["/webhooks", lazy(() => import("./pages/events/webhooks.tsx"))],
 	["/webhooks/new", lazy(() => import("./pages/events/new_webhook.tsx"))],

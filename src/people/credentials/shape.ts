@@ -1,5 +1,7 @@
 import * as z from "zod";
+import { scopes } from "../../access/scopes.ts";
 import { choices, explain, queryMoment, rawText, timestamp, uuid } from "../../http/fields.ts";
+import { documentAs } from "../../http/router.ts";
 
 export const KINDS = [
 	"personal_api_key",
@@ -43,7 +45,7 @@ export const Credential = z
 			})
 			.describe("Who answers for it."),
 		scopes: z
-			.array(z.string())
+			.array(documentAs(z.string(), z.enum(scopes)))
 			.describe("What it may do; `*` for everything. Empty for SCIM tokens and webhooks."),
 		scoped_projects: z
 			.array(z.int())

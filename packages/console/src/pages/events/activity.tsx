@@ -2,15 +2,13 @@ import { useState } from "preact/hooks";
 import { useList, useQuery } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
-import { SecondaryButton } from "../../ui/button.tsx";
 import { useDelay } from "../../ui/delay.ts";
+import { Download } from "../../ui/download.tsx";
 import { attempt, Empty, say } from "../../ui/feedback.tsx";
 import { Filter, Filters, RangeFilter } from "../../ui/filters.tsx";
 import { PageView } from "../../ui/page.tsx";
 import { Table } from "../../ui/table.tsx";
-import { formatNumber } from "../../ui/values.tsx";
 import { ActivityTabs } from "./activity_tabs.tsx";
-import { DownloadDialog } from "./download_dialog.tsx";
 import { activitiesOf, type ChangeFilters, Chips, columnsOf, useFilters } from "./entries.tsx";
 import { GROUPS } from "./kinds.ts";
 
@@ -98,18 +96,24 @@ function ActivityFilters() {
 export default function Activity() {
 	const { at, organization } = useOrganization();
 	const [, change] = useQuery();
-	const [isDownloading, setDownloading] = useState(false);
 	const filters = useFilters();
 	const list = useList(
 		(page, signal) => api.activityLog.list({ ...at, ...page, ...filters }, { signal }),
 		[organization.id, JSON.stringify(filters)],
 	);
 	const isFiltered = Object.keys(filters).length > 0;
-	const count = list.data?.count ?? 0;
 	return (
 		<PageView
 			title="Activity"
-			actions={<SecondaryButton onPress={() => setDownloading(true)}>Download…</SecondaryButton>}
+			actions={
+				<Download
+					path={`/api/organizations/${organization.id}/activity_log`}
+					filters={filters}
+					name="activity"
+					count={list.data?.count}
+					words={["entry", "entries"]}
+				/>
+			}
 		>
 			<ActivityTabs current="activity" />
 			<ActivityFilters />
@@ -128,14 +132,6 @@ export default function Activity() {
 					}
 				/>
 			</div>
-			{isDownloading && (
-				<DownloadDialog
-					path={`/api/organizations/${organization.id}/activity_log?${new URLSearchParams(filters)}`}
-					name={`activity-${new Date().toISOString().slice(0, 10)}`}
-					what={`${formatNumber(count)} ${count === 1 ? "entry" : "entries"}${isFiltered ? ", filtered" : ""}`}
-					onClose={() => setDownloading(false)}
-				/>
-			)}
 		</PageView>
 	);
 }

@@ -5,6 +5,7 @@ import { useOrganization } from "../../organization.tsx";
 import { usePolling } from "../../polling.ts";
 import { api } from "../../session.ts";
 import { SecondaryButton } from "../../ui/button.tsx";
+import { DownloadDialog } from "../../ui/download.tsx";
 import { Empty, Loading, Problem } from "../../ui/feedback.tsx";
 import { FormDialog } from "../../ui/form.tsx";
 import { PageView } from "../../ui/page.tsx";
@@ -12,7 +13,6 @@ import { Table } from "../../ui/table.tsx";
 import { Time } from "../../ui/values.tsx";
 import { ActivityTabs } from "./activity_tabs.tsx";
 import { Changes } from "./changes.tsx";
-import { DownloadDialog } from "./download_dialog.tsx";
 import { wordsOfType, wordsOfTypes } from "./kinds.ts";
 import { typesToSend, WhichEvents } from "./types.tsx";
 

@@ -11,7 +11,7 @@ const DAY_MS = 86_400_000;
 const SOON_DAYS = 7;
 
 /** A key counts as unused after this many days. */
-const UNUSED_DAYS = 90;
+export const UNUSED_DAYS = 90;
 
 type Dates = Pick<PersonalApiKey, "expires_at" | "last_used_at" | "created_at">;
 
@@ -45,6 +45,9 @@ export const momentOf = (value: string) => TIME.format(new Date(value));
 /** Returns the time this many days from now, without seconds. */
 export const dayAfter = (days: number) =>
 	`${new Date(inDays(days)).toISOString().slice(0, 16)}:00Z`;
+
+/** The same, to the hour: a page that is drawn again asks for the same list. */
+export const hourAfter = (days: number) => `${dayAfter(days).slice(0, 14)}00:00Z`;
 
 /**
  * Returns the choice with which the form of a new key begins.

@@ -1,7 +1,9 @@
 import { useEffect, useState } from "preact/hooks";
-import { download } from "../../download.ts";
-import { say } from "../../ui/feedback.tsx";
-import { Choice, FormDialog, Group, text } from "../../ui/form.tsx";
+import { download } from "../download.ts";
+import { SecondaryButton } from "./button.tsx";
+import { say } from "./feedback.tsx";
+import { Choice, FormDialog, Group, text } from "./form.tsx";
+import { formatNumber } from "./values.tsx";
 
 const FORMATS = [
 	["csv", "text/csv", "CSV", "For spreadsheets. Values that look like formulas are escaped."],
@@ -9,7 +11,7 @@ const FORMATS = [
 		"ndjson",
 		"application/x-ndjson",
 		"JSON Lines",
-		"For programs. One entry per line, with exact values.",
+		"For programs. One line each, with exact values.",
 	],
 ] as const;
 
@@ -80,5 +82,39 @@ export function DownloadDialog({
 			</Group>
 			{bytes !== undefined && <p role="status">{SIZE.format(bytes / 1000)} downloaded…</p>}
 		</FormDialog>
+	);
+}
+
+/** A button for downloading a list of the API, with the filters of the page. */
+export function Download({
+	path,
+	filters,
+	name,
+	count = 0,
+	words: [one, many],
+}: {
+	/** The path of the list. */
+	path: string;
+	filters: Record<string, string>;
+	/** The name of the file, without date and extension. */
+	name: string;
+	count: number | undefined;
+	/** The word for a row, and for several. */
+	words: readonly [one: string, many: string];
+}) {
+	const [isOpen, setOpen] = useState(false);
+	const query = new URLSearchParams(filters);
+	return (
+		<>
+			<SecondaryButton onPress={() => setOpen(true)}>Download…</SecondaryButton>
+			{isOpen && (
+				<DownloadDialog
+					path={`${path}?${query}`}
+					name={`${name}-${new Date().toISOString().slice(0, 10)}`}
+					what={`${formatNumber(count)} ${count === 1 ? one : many}${query.size > 0 ? ", filtered" : ""}`}
+					onClose={() => setOpen(false)}
+				/>
+			)}
+		</>
 	);
 }
