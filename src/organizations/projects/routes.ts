@@ -12,6 +12,7 @@ import {
 	type Text,
 } from "../../http/router.ts";
 import { Project } from "../../people/users/project.ts";
+import { Contents, ofProject } from "../contents.ts";
 import * as projects from "./queries.ts";
 import { create, filters, projectId, update } from "./shape.ts";
 
@@ -46,6 +47,17 @@ const routes = ({ list, create: creation, body: project, word, of }: Texts) =>
 				description: "Returns the project. A project that you can't see is a 404.",
 			}),
 			async (c) => c.json(await projects.find(c.var.tenant)),
+		)
+		.get(
+			"/:id/contents",
+			ok(Contents, {
+				id: `get${word}ProjectContents`,
+				summary: `Count what belongs to a project${of}`,
+				description:
+					"Counts what is deleted with the project, each kind up to 1,000. Changes nothing. Requires level 8, in the organization or the project.",
+			}),
+			atLeast(ADMIN),
+			async (c) => c.json(await ofProject(c.var.tenant)),
 		)
 		.patch(
 			"/:id",

@@ -28,7 +28,12 @@ import {
 } from "../plugins/plugin_config.ts";
 import { visiblePlugin } from "../plugins/rows.ts";
 import { isPluginOrganization } from "../plugins/shape.ts";
-import { create, type rearrange as Rearrange, type update as Update } from "./shape.ts";
+import {
+	create,
+	type filters,
+	type rearrange as Rearrange,
+	type update as Update,
+} from "./shape.ts";
 
 export const select = ({ db }: Tenant) =>
 	db
@@ -83,7 +88,7 @@ const visibleConfigs = (tenant: Tenant) =>
  * Lists the configs that aren't deleted: those of a project by their `order`, those of an
  * organization by project first.
  */
-export const list = (tenant: Tenant, page: Page) => {
+export const list = (tenant: Tenant, page: Page, { plugin }: z.infer<typeof filters> = {}) => {
 	const query = () =>
 		tenant.db
 			.select(listedConfigColumns())
@@ -98,6 +103,7 @@ export const list = (tenant: Tenant, page: Page) => {
 			isWithin,
 			eq(pluginConfigs.deleted, false),
 			viewable(tenant, "plugin", pluginConfigs.plugin_id),
+			plugin === undefined ? undefined : eq(pluginConfigs.plugin_id, plugin),
 		),
 		by: tenant.kind === "project" ? [order, id] : [project_id, order, id],
 		keys: ({ team_id, order, id }: { team_id: number; order: number; id: number }) =>

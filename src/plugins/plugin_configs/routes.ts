@@ -17,7 +17,7 @@ import {
 import { PluginConfig } from "../plugins/plugin_config.ts";
 import * as logs from "./logs.ts";
 import * as configs from "./queries.ts";
-import { create, job, logFilters, PluginLogEntry, rearrange, update } from "./shape.ts";
+import { create, filters, job, logFilters, PluginLogEntry, rearrange, update } from "./shape.ts";
 import * as jobs from "./start_job.ts";
 
 const UNAVAILABLE = "the organization's `plugins_access_level` is below 3";
@@ -42,7 +42,8 @@ export const ofOrganization = router({
 		description:
 			"Lists the configs of all projects that you can see, by project, then by `order`. Deleted ones are omitted.",
 	}),
-	async (c) => c.json(await configs.list(c.var.tenant, page(c))),
+	query(filters),
+	async (c) => c.json(await configs.list(c.var.tenant, page(c), c.req.valid("query"))),
 );
 
 /** docs/plugins.md#plugin-configs */

@@ -142,6 +142,11 @@ export const PluginLogEntry = z
 	})
 	.meta({ id: "PluginLogEntry" });
 
+/** The filters of the configs of an organization. */
+export const filters = z.object({
+	plugin: integer().optional().describe("Only configs of the plugin with this id."),
+});
+
 export const logFilters = z.object({
 	after: queryMoment()
 		.optional()

@@ -5,14 +5,15 @@ import { readPage } from "../../access/pages.ts";
 import type { Tenant } from "../../access/tenant.ts";
 import { retry } from "../../access/unit_of_work.ts";
 import { changes, settable } from "../../db/changes.ts";
-import { assertExists } from "../../db/client.ts";
+import { assertExists, rowId } from "../../db/client.ts";
 import { contains } from "../../db/contains.ts";
 import { isUniqueViolation } from "../../db/errors.ts";
 import { PLUGINS_ROOT } from "../../db/schema/levels.ts";
-import { organizations } from "../../db/schema/organizations.ts";
-import { pluginSourceFiles, plugins } from "../../db/schema/plugins.ts";
+import { organizations, projects } from "../../db/schema/organizations.ts";
+import { pluginConfigs, pluginSourceFiles, plugins } from "../../db/schema/plugins.ts";
 import { ApiError, forbidden, invalid, orNotFound } from "../../http/errors.ts";
 import { mapResults, type Page } from "../../http/page.ts";
+import { count } from "../../organizations/contents.ts";
 import { assertCodeAuthorized, authorizeCodeChange, codeStatus } from "./code.ts";
 import { type Family, familyNames, isIn } from "./families.ts";
 import { install, storeFiles } from "./install.ts";
@@ -65,6 +66,24 @@ export const find = async (tenant: Tenant, id: string) => toPlugin(await read(te
 
 export const findOwn = async (tenant: Tenant, id: string) =>
 	assertOwn(tenant, await read(tenant, id));
+
+/** SQL for the configs of a plugin in projects of the organization, or of others. */
+const configsOf = ({ organization }: Tenant, id: string, where: "here" | "elsewhere") =>
+	sql`${pluginConfigs} join ${projects} on ${projects.id} = ${pluginConfigs.project_id}
+		where ${pluginConfigs.plugin_id} = ${rowId(id)} and not ${pluginConfigs.deleted}
+		and ${projects.organization_id} ${sql.raw(where === "here" ? "=" : "<>")} ${organization}`;
+
+/** Counts what stops when the plugin is removed. Only its own organization learns about others. */
+export const contents = (tenant: Tenant, id: string) =>
+	count(
+		tenant,
+		{
+			plugin_config: configsOf(tenant, id, "here"),
+			plugin_config_elsewhere: sql`${configsOf(tenant, id, "elsewhere")} and exists (
+				select 1 from ${plugins} where ${plugins.id} = ${rowId(id)} and ${plugins.organization_id} = ${tenant.organization})`,
+		},
+		[tenant.db.select({ id: plugins.id }).from(plugins).where(byId(tenant, id))],
+	);
 
 /** Reads a plugin that the caller may change, and what `authorizeCodeChange` needs. */
 async function readOwn(tenant: Tenant, id: string) {

@@ -4,6 +4,7 @@ import { pluginAccess } from "../../access/middleware.ts";
 import { ActivityEntry } from "../../activity/activity_log/shape.ts";
 import { page } from "../../http/page.ts";
 import { created, noContent, ok, paginated, paginatedAs, router } from "../../http/router.ts";
+import { Contents } from "../../organizations/contents.ts";
 import { destination, type Family, frontendApp, importApp } from "./families.ts";
 import * as overviews from "./overviews.ts";
 import { PluginConfig } from "./plugin_config.ts";
@@ -34,6 +35,7 @@ export const allPlugins = () =>
 	router({
 		name: "Plugins",
 		description: `The plugins of all families together. A plugin is installed for an organization, and configured for each project. To read or change one, use its id in the path of any of the three families. ${ACCESS}`,
+		parameters: { id: z.int().min(1).describe("The plugin's id.") },
 	})
 		.use("*", pluginAccess)
 		.get(
@@ -46,6 +48,16 @@ export const allPlugins = () =>
 			}),
 			query(filters),
 			async (c) => c.json(await plugins.listAll(c.var.tenant, page(c), c.req.valid("query"))),
+		)
+		.get(
+			"/:id/contents",
+			ok(Contents, {
+				id: "getPluginContents",
+				summary: "Count where a plugin is used",
+				description:
+					"Counts the plugin configs that are deleted with the plugin, up to 1,000. Those of other organizations are counted for the organization that the plugin belongs to. Changes nothing.",
+			}),
+			async (c) => c.json(await plugins.contents(c.var.tenant, c.req.param("id"))),
 		);
 
 /** The names of a family's operations, and which plugins belong to it. */
