@@ -201,7 +201,7 @@ export const LISTS: Record<string, List> = {
 	listProjectBatchExportRunLogs: { owner: "runs" },
 	listProjectBatchExportBackfills: { owner: "runs" },
 	listPluginConfigs: { owner: "configs" },
-	listOrganizationPluginConfigs: { owner: "configs" },
+	listOrganizationPluginConfigs: { owner: "configs", few: ["plugin=10000001"] },
 	listPluginConfigLogs: {
 		owner: "logs",
 		few: ["before=2000-01-01"],

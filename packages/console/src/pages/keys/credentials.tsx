@@ -28,7 +28,7 @@ const KINDS: Record<Kind, readonly [one: string, many: string, does?: string]> =
 
 const isKind = (text: string): text is Kind => text in KINDS;
 
-/** The path of the page where a credential is managed; undefined if only its owner has one. */
+/** The path of the page where a credential is managed. */
 function pathOf({ id, kind, owner }: Credential) {
 	switch (kind) {
 		case "service_account_key":
@@ -42,15 +42,15 @@ function pathOf({ id, kind, owner }: Credential) {
 		case "webhook":
 			return `webhooks/${id}`;
 		case "personal_api_key":
-			return undefined;
+			return `members/${owner.id}`;
 	}
 }
 
 /** The path of the page about an owner; undefined if it is the organization. */
-function ownerPath({ owner: { kind, id, email } }: Credential) {
+function ownerPath({ owner: { kind, id } }: Credential) {
 	switch (kind) {
 		case "user":
-			return `members?search=${encodeURIComponent(email ?? "")}`;
+			return `members/${id}`;
 		case "service_account":
 			return `service_accounts/${id}`;
 		case "domain":
