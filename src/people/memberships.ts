@@ -31,8 +31,13 @@ export function join(db: Database, { organization, user_id, level, name, via }: 
 	// Set here, so that the trigger `members_insert` doesn't have to change it.
 	const is_active = via !== "service_account";
 	const row = { id, organization_id: organization, user_id, level, is_active };
+	// Nobody but SCIM knows somebody who isn't a member: their groups may give roles.
+	const access =
+		via === "creation" || via === "service_account"
+			? null
+			: ownLevels(sql`${organization}`, sql`${user_id}`);
 	const entry = { scope: "Member", activity: "created", item_id: id, name } as const;
-	const changes = [db.insert(members).values(row)] as const;
+	const changes = [db.insert(members).values({ ...row, access })] as const;
 	return { changes, entries: [{ ...entry, values: { level }, trigger: { via } }] };
 }
 
@@ -99,14 +104,20 @@ export function joinProjects(
 export const leaveProjects = (db: Database, where: SQL | undefined) =>
 	db.delete(projectMembers).where(where);
 
-/** SQL for the ids of the roles of the member in `members`: those given by people and by SCIM. */
-export const ROLES_OF_MEMBER = sql`
-	select rm.role_id from role_members as rm indexed by role_members_user
-	where rm.organization_id = members.organization_id and rm.user_id = members.user_id
+/**
+ * SQL for the ids of a user's roles in an organization: those given by people and by SCIM.
+ * @param domain a condition on `domains as d`, whose groups count
+ */
+export const rolesOf = (organization: SQLWrapper, user_id: SQLWrapper, domain = sql`true`) => sql`
+	select rm.role_id from role_members as rm
+	where rm.organization_id = ${organization} and rm.user_id = ${user_id}
 	union select r.value from domains as d
-	join scim_group_members as gm on gm.domain_id = d.id and gm.user_id = members.user_id
+	join scim_group_members as gm on gm.domain_id = d.id and gm.user_id = ${user_id}
 	join scim_groups as g on g.domain_id = gm.domain_id and g.id = gm.group_id
-	join json_each(g.roles) as r where d.organization_id = members.organization_id`;
+	join json_each(g.roles) as r where d.organization_id = ${organization} and ${domain}`;
+
+/** SQL for the ids of the roles of the member in `members`. */
+export const ROLES_OF_MEMBER = rolesOf(sql`members.organization_id`, sql`members.user_id`);
 
 /** SQL for the ids of the users who have a role in an organization. */
 export const usersWithRole = (organization: SQLWrapper, role_id: SQLWrapper) => sql`
@@ -124,11 +135,17 @@ const levelsWhere = (condition: SQL) => sql`
 	select g.resource || iif(g.resource_id = '', '', ':' || g.resource_id) as key, max(g.access_level) as level
 	from access_controls as g where ${condition} group by 1`;
 
-const OWN_LEVELS = sql`(
+/** SQL for `members.access` of a user in an organization. */
+function ownLevels(organization: SQLWrapper, user_id: SQLWrapper) {
+	const its = rolesOf(organization, user_id);
+	return sql<string | null>`(
 	select nullif(json_group_object(key, level order by key), '{}') from (
-		${levelsWhere(sql`g.organization_id = members.organization_id
-			and (g.user_id = members.user_id or g.role_id in (${ROLES_OF_MEMBER}))`)}
-		union all select '*', ${ACCESS_LEVELS.viewer} where ${AUDITOR} in (${ROLES_OF_MEMBER})))`;
+		${levelsWhere(sql`g.organization_id = ${organization}
+			and (g.user_id = ${user_id} or g.role_id in (${its}))`)}
+		union all select '*', ${ACCESS_LEVELS.viewer} where ${AUDITOR} in (${its})))`;
+}
+
+const OWN_LEVELS = ownLevels(sql`members.organization_id`, sql`members.user_id`);
 
 const EVERYONES_LEVELS = sql`iif(
 	exists (select 1 from access_controls as g where g.organization_id = organizations.id)

@@ -6,6 +6,7 @@ import { domains } from "../../db/schema/organizations.ts";
 import { isAdminLevel, members } from "../../db/schema/people.ts";
 import { DAY_MS, iso } from "../../lib/time.ts";
 import { resolve } from "../../outbound/resolve.ts";
+import { takeRoles } from "../../people/scim/people.ts";
 
 /** When others may take over an unverified domain (docs/organizations.md#domains). */
 const CLAIM_MS = 3 * DAY_MS;
@@ -63,7 +64,10 @@ export function release(tenant: Tenant, claim: Claim | undefined) {
 	};
 	return {
 		checks: [assertExists(tenant.db, domains, lapsed)],
-		changes: [tenant.db.delete(domains).where(lapsed)],
+		changes: [
+			...takeRoles({ db: tenant.db, organization: sql`${organization_id}`, domain_id: id }),
+			tenant.db.delete(domains).where(lapsed),
+		],
 		entries: [entry],
 	};
 }

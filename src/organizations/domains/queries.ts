@@ -2,7 +2,7 @@ import { and, eq } from "drizzle-orm";
 import { v7 } from "uuid";
 import type * as z from "zod";
 import { viewable } from "../../access/access_levels.ts";
-import { assertRoom, removeRow } from "../../access/objects.ts";
+import { assertRoom } from "../../access/objects.ts";
 import { cacheList, readCachedPage, readPage } from "../../access/pages.ts";
 import type { QueryScope } from "../../access/query_scope.ts";
 import type { Tenant } from "../../access/tenant.ts";
@@ -16,6 +16,7 @@ import { invalid } from "../../http/errors.ts";
 import { mapResults, type Page } from "../../http/page.ts";
 import { newToken } from "../../keys/keys.ts";
 import { now } from "../../lib/time.ts";
+import { takeRoles } from "../../people/scim/people.ts";
 import { seal, secretIn } from "./connections.ts";
 import { checkIssuer } from "./issuer.ts";
 import { lapsedClaim, lookUpChallenge, release } from "./ownership.ts";
@@ -84,10 +85,18 @@ export const insert = (tenant: Tenant, input: z.infer<typeof create>) =>
 	});
 
 export async function remove(tenant: Tenant, id: string) {
+	const { db, organization } = tenant;
 	const row = await read(tenant, id);
 	const values = settable(create, row);
 	const entry = { scope: "Domain" as const, item_id: row.id, name: row.domain, values };
-	await removeRow(tenant, entry, domains, byId(tenant, id));
+	await tenant.write({
+		checks: [assertExists(db, domains, byId(tenant, id))],
+		changes: [
+			...takeRoles({ db, organization, domain_id: row.id }),
+			db.delete(domains).where(byId(tenant, id)),
+		],
+		entries: [{ activity: "deleted", ...entry }],
+	});
 }
 
 /**

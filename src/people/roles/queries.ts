@@ -6,9 +6,10 @@ import { readPage } from "../../access/pages.ts";
 import type { Tenant } from "../../access/tenant.ts";
 import { retry } from "../../access/unit_of_work.ts";
 import { settable } from "../../db/changes.ts";
-import { aliased, assertExists, assertNone } from "../../db/client.ts";
+import { aliased, assertExists, assertNone, assertThat, inList } from "../../db/client.ts";
 import { AUDITOR, accessControls, roleMembers, roles } from "../../db/schema/access.ts";
 import { members, users } from "../../db/schema/people.ts";
+import { scimGroups } from "../../db/schema/scim.ts";
 import { doesNotExist, invalid, orNotFound } from "../../http/errors.ts";
 import type { Page } from "../../http/page.ts";
 import { applyAccess, usersWithRole } from "../memberships.ts";
@@ -43,6 +44,20 @@ const byId = (tenant: Tenant, id: string) =>
 /** Selects the role with this id, also the one that is built in. */
 export const selectRole = (tenant: Tenant, id: string) =>
 	tenant.db.select({ id: roles.id, name: roles.name }).from(roles).where(byId(tenant, id));
+
+const among = (tenant: Tenant, ids: string[]) => and(ofOrganization(tenant), inList(roles.id, ids));
+
+/** Selects those of these roles that the organization has. */
+export const selectRoles = (tenant: Tenant, ids: string[]) =>
+	tenant.db.select({ id: roles.id, name: roles.name }).from(roles).where(among(tenant, ids));
+
+/** Returns a statement that makes its batch fail unless the organization still has all these roles. */
+export const assertRoles = (tenant: Tenant, ids: string[]) =>
+	assertThat(
+		tenant.db,
+		sql`(select count(*) from ${roles} where ${among(tenant, ids)}) = ${ids.length}`,
+		"is_current",
+	);
 
 /** Newest first, so that the built-in one is the last. */
 export const list = (tenant: Tenant, page: Page) =>
@@ -122,6 +137,15 @@ export async function remove(tenant: Tenant, id: string) {
 					),
 				),
 			...applyAccess(db, organization, usersWithRole(organization, sql`${role_id}`)),
+			db
+				.update(scimGroups)
+				.set({
+					roles: sql`(select json_group_array(value) from json_each(roles) where value <> ${role_id})`,
+				})
+				.where(
+					sql`${scimGroups.domain_id} in (select d.id from domains as d where d.organization_id = ${organization})
+						and exists (select 1 from json_each(${scimGroups.roles}) where value = ${role_id})`,
+				),
 			db.delete(roles).where(byId(tenant, role_id)),
 			...applyAccess(db, organization),
 		],

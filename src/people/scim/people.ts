@@ -7,15 +7,24 @@ import { MEMBER } from "../../db/schema/levels.ts";
 import { organizationUuid, projects } from "../../db/schema/organizations.ts";
 import { invites, members, projectMembers } from "../../db/schema/people.ts";
 import { personalApiKeys } from "../../db/schema/personal_api_keys.ts";
-import { type ScimAccess, scimUsers } from "../../db/schema/scim.ts";
+import { type ScimAccess, scimGroups, scimUsers } from "../../db/schema/scim.ts";
 import { endKeys } from "../../keys/rows.ts";
 import { lazy } from "../../lib/lazy.ts";
 import { now } from "../../lib/time.ts";
-import { join, joinProjects, leave, leaveProjects, setLevel } from "../memberships.ts";
+import {
+	applyAccess,
+	join,
+	joinProjects,
+	leave,
+	leaveProjects,
+	rolesOf,
+	setLevel,
+} from "../memberships.ts";
 
 /*
  * The access of a domain's people in its organization (docs/sign-on.md#groups): `manual`, which
- * people gave them, and `granted`, which groups gave them. Their access is the higher of both.
+ * people gave them, and `granted`, which groups gave them. Their access is the higher of both. Roles of
+ * groups aren't stored for a person: they follow from the groups (`rolesOf`).
  */
 
 /** Where people are managed: a `Directory`, or an admin's request for a domain. */
@@ -45,6 +54,8 @@ const people = lazy(() =>
 			/** The ids of the projects in `manual` that still exist. */
 			kept: z.array(z.number()),
 			projects: z.array(z.tuple([z.number(), z.number(), z.string()])),
+			/** The ids of the roles that others than the domain's groups gave. */
+			roles: z.array(z.string()),
 			/** The ids of the user's groups. */
 			groups: z.array(z.string()),
 			version: z.string().nullable(),
@@ -53,7 +64,14 @@ const people = lazy(() =>
 );
 
 const mapped = lazy(() =>
-	z.array(z.tuple([z.string(), z.number().nullable(), z.array(z.tuple([z.number(), z.number()]))])),
+	z.array(
+		z.tuple([
+			z.string(),
+			z.number().nullable(),
+			z.array(z.tuple([z.number(), z.number()])),
+			z.array(z.tuple([z.string(), z.string()])),
+		]),
+	),
 );
 
 const names = lazy(() => z.array(z.tuple([z.number(), z.string(), z.string().nullable()])));
@@ -69,6 +87,8 @@ const stateOf = ({ organization, domain_id }: Place, ids: SQL) => sql<string>`(
 			join projects as p on p.id = cast(k.key as integer) and p.organization_id = ${organization}),
 		'projects', (select json_group_array(json_array(p.project_id, p.level, p.id) order by p.project_id)
 			from project_members as p where p.organization_id = ${organization} and p.user_id = u.id),
+		'roles', (select json_group_array(r.role_id order by r.role_id)
+			from (${rolesOf(organization, sql`u.id`, sql`d.id <> ${domain_id}`)}) as r),
 		'groups', (select json_group_array(g.group_id order by g.group_id)
 			from scim_group_members as g where g.domain_id = ${domain_id} and g.user_id = u.id)
 	) order by u.id)
@@ -83,13 +103,19 @@ const namesOf = ({ organization }: Place, ids: SQL) => sql<string>`(
 	left join members as m on m.organization_id = ${organization} and m.user_id = u.id
 	where u.id in (${ids}))`;
 
+/** SQL condition on `scim_groups as g`: the group grants something. */
+export const isMapped = sql`(g.level is not null or g.projects <> '[]' or g.roles <> '[]')`;
+
 /** SQL for JSON of what the groups of the domain grant, without projects that were deleted. */
 const mappingOf = ({ organization, domain_id }: Place) => sql<string>`(
 	select json_group_array(json_array(g.id, g.level, (
 		select json_group_array(json_array(p.id, j.value ->> 'level') order by p.id) from json_each(g.projects) as j
 		join projects as p on p.id = j.value ->> 'id' and p.organization_id = ${organization}
+	), (
+		select json_group_array(json_array(r.id, r.name) order by r.id) from json_each(g.roles) as j
+		join roles as r on r.id = j.value
 	)) order by g.id)
-	from scim_groups as g where g.domain_id = ${domain_id} and (g.level is not null or g.projects <> '[]'))`;
+	from scim_groups as g where g.domain_id = ${domain_id} and ${isMapped})`;
 
 /**
  * Selects what the access of users depends on.
@@ -104,8 +130,11 @@ export const selectState = (place: Place, ids: SQL) =>
 		})
 		.from(sql`(select 1)`);
 
-/** The access that groups grant, by group id. */
-export type Mapping = Map<string, ScimAccess>;
+/** What a group grants: also roles, by id, with their names. */
+export type Grant = ScimAccess & { roles: Record<string, string> };
+
+/** What groups grant, by group id. */
+export type Mapping = Map<string, Grant>;
 
 export type State = {
 	people: Person[];
@@ -128,9 +157,13 @@ export function toState(
 		mapping: new Map(
 			mapped()
 				.parse(JSON.parse(row.mapping))
-				.map(([id, level, list]) => [
+				.map(([id, level, list, roles]) => [
 					id,
-					{ level: level ?? 0, projects: Object.fromEntries(list) },
+					{
+						level: level ?? 0,
+						projects: Object.fromEntries(list),
+						roles: Object.fromEntries(roles),
+					},
 				]),
 		),
 		names: new Map(
@@ -204,7 +237,13 @@ export type Plan = {
 };
 
 /** The change of one user's access. */
-type Step = { user_id: number; before: ScimAccess | undefined; after: ScimAccess | undefined };
+type Step = {
+	user_id: number;
+	before: ScimAccess | undefined;
+	after: ScimAccess | undefined;
+	/** The names of the roles that groups give, by id. */
+	roles: Record<"before" | "after", Record<string, string>>;
+};
 
 /** Plans the changes that bring users to the state in `targets`. */
 export function plan(place: Place, state: State, targets: Target[], mapping = state.mapping): Plan {
@@ -213,15 +252,27 @@ export function plan(place: Place, state: State, targets: Target[], mapping = st
 		const manual = manualOf(person);
 		const granted = groups.reduce((all, id) => union(all, mapping.get(id) ?? NOTHING), NOTHING);
 		const after = active ? union(manual, granted) : undefined;
-		steps.push({ user_id: person.id, before: currentOf(person), after });
+		const roles = {
+			before: person.level === null ? {} : rolesIn(state.mapping, person.groups),
+			after: rolesIn(mapping, groups),
+		};
+		steps.push({ user_id: person.id, before: currentOf(person), after, roles });
 		return { domain_id: place.domain_id, user_id: person.id, active, manual, granted };
 	});
 	const ended = steps.flatMap(({ user_id, before, after }) => (before && !after ? [user_id] : []));
 	const membership = planMembers(place, state, steps);
 	const projects = planProjects(place, state, steps);
+	const hasRoles = [...state.mapping.values(), ...mapping.values()].some(
+		({ roles }) => Object.keys(roles).length > 0,
+	);
+	const ids = sql`select value from json_each(${JSON.stringify(steps.map(({ user_id }) => user_id))})`;
 	return {
-		changes: [...membership.changes, ...projects.changes],
-		entries: [...membership.entries, ...projects.entries],
+		changes: [
+			...membership.changes,
+			...projects.changes,
+			...(hasRoles ? applyAccess(place.db, place.organization, ids) : []),
+		],
+		entries: [...membership.entries, ...projects.entries, ...roleEntries(state, steps)],
 		rows,
 		ended,
 	};
@@ -297,6 +348,45 @@ function planProjects({ db, organization }: Place, { people, names }: State, ste
 		],
 	};
 }
+
+const rolesIn = (mapping: Mapping, groups: string[]): Record<string, string> =>
+	Object.assign({}, ...groups.map((id) => mapping.get(id)?.roles));
+
+/**
+ * Returns the entries about roles that members got or lost. Those of a removed member go with the
+ * membership.
+ */
+function roleEntries({ people, names }: State, steps: Step[]): Entry[] {
+	const others = new Map(people.map(({ id, roles }) => [id, roles]));
+	return steps.flatMap(({ user_id, after, roles }) => {
+		const name = names.get(user_id)?.email ?? "";
+		const entriesOf = (activity: "created" | "deleted", of: object, without: object) =>
+			Object.entries(of)
+				.filter(([id]) => !(id in without) && !others.get(user_id)?.includes(id))
+				.map(([item_id, role]): Entry => {
+					return { scope: "RoleMember", activity, item_id, name, values: { role } };
+				});
+		return after
+			? [
+					...entriesOf("deleted", roles.before, roles.after),
+					...entriesOf("created", roles.after, roles.before),
+				]
+			: [];
+	});
+}
+
+/** Returns statements that take from people the roles that the groups of a domain give them. */
+export const takeRoles = ({ db, organization, domain_id }: Place): Statement[] => [
+	db
+		.update(scimGroups)
+		.set({ roles: [] })
+		.where(and(eq(scimGroups.domain_id, domain_id), sql`${scimGroups.roles} <> '[]'`)),
+	...applyAccess(
+		db,
+		organization,
+		sql`select gm.user_id from scim_group_members as gm where gm.domain_id = ${domain_id}`,
+	),
+];
 
 /** Writes rows of `scim_users`; those that exist keep the columns that `rows` don't have. */
 export function upsert({ db }: Place, rows: (typeof scimUsers.$inferInsert)[]): Statement[] {

@@ -75,10 +75,10 @@ export default router({
 			id: "updateScimGroup",
 			summary: "Set what a group grants",
 			description:
-				"Requires level 8. The members of the group get the level and the memberships of projects at once, and lose what only the group gave them. Access that people gave them stays.",
+				"Requires level 8. The members of the group get the level, the memberships of projects and the roles at once, and lose what only the group gave them. Access that people gave them stays.",
 			errors: {
 				does_not_exist:
-					"The organization has no such project, or you can't see it. `attr` has its position.",
+					"The organization has no such project or role, or you can't see it. `attr` has its position.",
 			},
 		}),
 		body(update, (tenant, id, c) => groups.find(tenant, domain(c), id)),

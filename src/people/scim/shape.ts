@@ -1,12 +1,14 @@
 import * as z from "zod";
 import { ADMIN, MEMBER } from "../../db/schema/levels.ts";
-import { integer, integerChoice, timestamp } from "../../http/fields.ts";
+import { integer, integerChoice, timestamp, uuid } from "../../http/fields.ts";
 
 const LEVEL_TEXT =
 	"The level that the group gives its members: 1 for a member, 8 for an admin. Null: the group doesn't change it.";
 
 const PROJECTS_TEXT = "The projects that the group makes its members members of.";
 const PROJECT_ID_TEXT = "The id of the project.";
+
+const ROLES_TEXT = "The ids of the roles that the group gives its members.";
 
 const PROJECT_LEVEL_TEXT = "The level in the project: 1 for a member, 8 for an admin.";
 
@@ -51,12 +53,14 @@ export const ScimGroup = z
 				}),
 			)
 			.describe(PROJECTS_TEXT),
+		roles: z.array(z.guid()).describe(ROLES_TEXT),
 		created_at: timestamp().describe("When the provider created the group."),
 		updated_at: timestamp().describe("When the group was last changed."),
 	})
 	.meta({ id: "ScimGroup" });
 
 const MAX_PROJECTS = 50;
+const MAX_ROLES = 50;
 
 export const update = z.object({
 	level: integerChoice(LEVELS).nullable().optional().describe(LEVEL_TEXT),
@@ -70,6 +74,12 @@ export const update = z.object({
 		.max(MAX_PROJECTS)
 		.optional()
 		.describe(`${PROJECTS_TEXT} At most 50. The list replaces the old one.`),
+	roles: z
+		.array(uuid())
+		.max(MAX_ROLES)
+		.overwrite((ids) => [...new Set(ids)])
+		.optional()
+		.describe(`${ROLES_TEXT} At most 50. The list replaces the old one.`),
 });
 
 /** A request of the provider (docs/sign-on.md#the-last-requests). */

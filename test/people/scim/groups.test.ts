@@ -1,11 +1,13 @@
 import { eq } from "drizzle-orm";
 import { v7 } from "uuid";
 import { expect, test } from "vitest";
+import { AUDITOR } from "../../../src/db/schema/access.ts";
 import { activityLog } from "../../../src/db/schema/activity_log.ts";
 import { members, projectMembers } from "../../../src/db/schema/people.ts";
 import { scimGroups, scimUsers } from "../../../src/db/schema/scim.ts";
 import { ERROR, GROUP, ignoredAt, provisioned, startsOf } from "../../support/scim.ts";
-import { cost, db, join } from "../../support/world.ts";
+import { cost, db, join, racing } from "../../support/world.ts";
+import { accept, createInvite } from "../invites/support.ts";
 
 const log = (organization_id: number) =>
 	db
@@ -395,4 +397,166 @@ test("groups are found by their members, names and times", async () => {
 		const found = body.Resources.map(({ displayName }: { displayName: string }) => displayName);
 		expect([filter, found]).toEqual([filter, expected]);
 	}
+});
+
+/** How providers change the members of a group. */
+const STYLES: [string, (id: string) => Record<"add" | "remove", [string, object]>][] = [
+	[
+		"PATCH with a path (Entra ID)",
+		(id) => ({
+			add: ["PATCH", { Operations: [add([{ value: id }])] }],
+			remove: ["PATCH", { Operations: [remove(id)] }],
+		}),
+	],
+	[
+		"PATCH of the whole list (Okta)",
+		(id) => ({
+			add: ["PATCH", { Operations: [{ op: "replace", value: { members: [{ value: id }] } }] }],
+			remove: ["PATCH", { Operations: [{ op: "replace", path: "members", value: [] }] }],
+		}),
+	],
+	[
+		"PUT",
+		(id) => ({
+			add: ["PUT", { displayName: "Team", members: [{ value: id }] }],
+			remove: ["PUT", { displayName: "Team", members: [] }],
+		}),
+	],
+];
+
+const rolesIn = async (
+	{ here }: { here: Awaited<ReturnType<typeof provisioned>>["here"] },
+	id: string,
+) =>
+	(await here("GET", `/roles/${id}/members`)).body.results.map(
+		({ user }: { user: { uuid: string } }) => user.uuid,
+	);
+
+test.each(STYLES)(
+	"a group gives its members a role at once, and takes it: %s",
+	async (_, style) => {
+		const home = await provisioned();
+		const ada = await home.employee();
+		const group = await home.group("Team");
+		const granted = await home.grant(group.id, { roles: [AUDITOR, AUDITOR] });
+		expect(granted).toMatchObject({ status: 200, body: { roles: [AUDITOR] } });
+		const audit = async () =>
+			(await home.here("GET", "/service_accounts", { key: ada.key })).status;
+		const invite = async () =>
+			(
+				await home.here("POST", "/invites", {
+					key: ada.key,
+					body: { target_email: `${v7()}@tenantry.test` },
+				})
+			).status;
+		expect([await audit(), await invite()]).toEqual([403, 201]);
+		const path = `/Groups/${group.id}`;
+		const {
+			add: [method, joining],
+			remove: leaving,
+		} = style(ada.uuid);
+		expect((await home.scim(method, path, { body: joining })).status).toBe(200);
+		expect([await audit(), await invite()]).toEqual([200, 403]);
+		expect(await rolesIn(home, AUDITOR)).toEqual([ada.uuid]);
+		expect((await home.here("DELETE", `/roles/${AUDITOR}/members/${ada.uuid}`)).status).toBe(400);
+		expect((await home.scim(leaving[0], path, { body: leaving[1] })).status).toBe(200);
+		expect([await audit(), await invite()]).toEqual([403, 201]);
+		const ofRole = (await log(home.organization_id)).filter(({ scope }) => scope === "RoleMember");
+		expect(ofRole).toMatchObject(
+			["created", "deleted"].map((activity) => ({
+				...{ activity, name: ada.email, item_id: AUDITOR, user_id: null },
+				trigger: { job_type: "scim" },
+			})),
+		);
+	},
+);
+
+test("a role that people gave stays when a group is left, and one of two groups is enough", async () => {
+	const home = await provisioned();
+	const [ada, bob] = [await home.employee(), await home.employee()];
+	const { body: role } = await home.here("POST", "/roles", { body: { name: "Data" } });
+	const access = { resource: "batch_export", access_level: "viewer", role: role.id };
+	await home.here("POST", "/access_controls", { body: access });
+	const members = async () => (await rolesIn(home, role.id)).sort();
+	const given = { body: { member: ada.uuid } };
+	await home.here("POST", `/roles/${role.id}/members`, given);
+	const ids = [ada.uuid, bob.uuid];
+	const [one, two] = [await home.group("One", ids), await home.group("Two", ids)];
+	await home.grant(one.id, { roles: [role.id] });
+	await home.grant(two.id, { roles: [role.id, AUDITOR] });
+	const create = async (key: string) => {
+		const body = { name: "New", interval: "hour", destination: { type: "NoOp", config: {} } };
+		return (await home.here("POST", "/batch_exports", { key, body })).status;
+	};
+	await home.scim("DELETE", `/Groups/${two.id}`);
+	expect(await members()).toEqual(ids.toSorted());
+	expect([await create(ada.key), await create(bob.key)]).toEqual([403, 403]);
+	await home.grant(one.id, { roles: [] });
+	expect(await members()).toEqual([ada.uuid]);
+	expect([await create(ada.key), await create(bob.key)]).toEqual([403, 201]);
+	const ofBob = (await log(home.organization_id)).filter(
+		({ scope, name }) => scope === "RoleMember" && name === bob.email,
+	);
+	expect(ofBob.map(({ activity, item_id }) => [activity, item_id === role.id])).toEqual([
+		["created", true],
+		["created", false],
+		["deleted", false],
+		["deleted", true],
+	]);
+});
+
+test("whoever becomes a member again has the roles of their groups, until the domain or the role is deleted", async () => {
+	const home = await provisioned();
+	const ada = await home.employee();
+	const { body: role } = await home.here("POST", "/roles", { body: { name: "Data" } });
+	const none = { resource: "batch_export", access_level: "none", role: role.id };
+	await home.here("POST", "/access_controls", { body: none });
+	const group = await home.group("Team", [ada.uuid]);
+	await home.grant(group.id, { roles: [AUDITOR, role.id] });
+	const access = async () => {
+		const { body } = await home.here("GET", `/access?member=${ada.uuid}`);
+		return Object.fromEntries(
+			body.results.map((each: { resource: string; access_level: string }) => [
+				each.resource,
+				each.access_level,
+			]),
+		);
+	};
+	expect(await access()).toMatchObject({ batch_export: "viewer", webhook: "viewer" });
+	const path = `/Users/${ada.uuid}`;
+	await home.patch(path, { op: "replace", path: "active", value: false });
+	expect(await rolesIn(home, AUDITOR)).toEqual([]);
+	await home.patch(path, { op: "replace", path: "active", value: true });
+	expect(await access()).toMatchObject({ batch_export: "viewer", webhook: "viewer" });
+	// By hand, and by an invite.
+	await home.here("DELETE", `/members/${ada.uuid}`);
+	const { token } = await createInvite(home, { target_email: ada.email });
+	const accepted = await accept(token, { key: await home.keyOf(ada.email) });
+	expect(accepted.status).toBe(200);
+	expect(await access()).toMatchObject({ batch_export: "viewer", webhook: "viewer" });
+
+	await home.here("DELETE", `/roles/${role.id}`);
+	const groups = await home.here("GET", `${home.at}/groups`);
+	expect(groups.body.results[0].roles).toEqual([AUDITOR]);
+	await home.here("DELETE", `/domains/${home.domain_id}`);
+	expect(await access()).toMatchObject({ batch_export: "editor", webhook: "none" });
+});
+
+test("groups give no roles of another organization, nor one that is deleted meanwhile", async () => {
+	const [home, other] = [await provisioned(), await provisioned()];
+	const { body: theirs } = await other.here("POST", "/roles", { body: { name: "Data" } });
+	const { body: role } = await home.here("POST", "/roles", { body: { name: "Data" } });
+	const group = await home.group("Team");
+	for (const [roles, attr] of [
+		[[AUDITOR, theirs.id], "roles__1"],
+		[["x"], "roles__0"],
+		[[v7()], "roles__0"],
+		["x", "roles"],
+	])
+		expect(await home.grant(group.id, { roles })).toMatchObject({ status: 400, body: { attr } });
+	const late = await home.here("PATCH", `${home.at}/groups/${group.id}`, {
+		body: { roles: [role.id] },
+		env: racing(() => home.here("DELETE", `/roles/${role.id}`)),
+	});
+	expect(late).toMatchObject({ status: 400, body: { attr: "roles__0" } });
 });

@@ -62,7 +62,7 @@ export const affected = ({ domain_id }: Directory, id: string) => sql`
 	select gm.user_id from scim_group_members as gm
 	join scim_groups as g on g.domain_id = gm.domain_id and g.id = gm.group_id
 	where gm.domain_id = ${domain_id} and gm.group_id = ${id.toLowerCase()}
-		and (g.level is not null or g.projects <> '[]')`;
+		and ${people.isMapped}`;
 
 /** Returns the access of those who joined or left the group. */
 export const planOf = (
