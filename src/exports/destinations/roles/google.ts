@@ -63,7 +63,7 @@ async function impersonate(
 	if (response.status < 300 && data && !Number.isNaN(expires_at))
 		return { value: data.accessToken, expires_at, secrets: [federated, data.accessToken] };
 	if (response.status < 300) throw unavailable(response);
-	const pool = workload_identity_provider.replace(/\/providers\/.*$/, "");
+	const pool = workload_identity_provider.split("/providers/")[0];
 	const meaning =
 		response.status === 404
 			? `There is no service account ${client_email}.`
