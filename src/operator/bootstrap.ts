@@ -10,6 +10,7 @@ import { organizationId, organizations, projects } from "../db/schema/organizati
 import { members, users } from "../db/schema/people.ts";
 import { personalApiKeys } from "../db/schema/personal_api_keys.ts";
 import { mint } from "../keys/rows.ts";
+import { giveDefaults } from "../organizations/organizations/default_access.ts";
 import { newOrganization } from "../organizations/organizations/queries.ts";
 import { entryOf } from "./keys.ts";
 import { type bootstrap as Bootstrap, byOperator, DEACTIVATED, OperatorError } from "./shape.ts";
@@ -74,7 +75,7 @@ export async function bootstrap(
 		await commit(env, db, {
 			changes: [
 				...(existing ? [] : [db.insert(users).values(newUser)]),
-				...(made?.changes ?? []),
+				...(made ? [...made.changes, ...giveDefaults(env, db, organizationId(row.uuid))] : []),
 				...(key ? [key.insert] : []),
 			],
 			entries: [

@@ -15,6 +15,7 @@ import { throttledUntil } from "../../http/errors.ts";
 import type { Page } from "../../http/page.ts";
 import { DAY_MS, iso, now } from "../../lib/time.ts";
 import { join } from "../../people/memberships.ts";
+import { giveDefaults } from "./default_access.ts";
 import { create, Organization, type Team, type update as Update } from "./shape.ts";
 
 /** Returns at most 48 characters of a-z, 0-9, underscores and hyphens; perhaps none. */
@@ -175,9 +176,12 @@ async function write(
 ) {
 	const uuid = v7();
 	const plugins_access_level = Number(tenant.env.DEFAULT_PLUGINS_ACCESS_LEVEL);
+	const { db, env } = tenant;
+	const made = newOrganization(db, owner, { ...body, uuid, plugins_access_level });
 	const row = await tenant.write({
-		checks: [assertExists(tenant.db, users, mayCreate)],
-		...newOrganization(tenant.db, owner, { ...body, uuid, plugins_access_level }),
+		checks: [assertExists(db, users, mayCreate)],
+		...made,
+		changes: [...made.changes, ...giveDefaults(env, db, organizationId(uuid))],
 		answer: select(tenant).where(eq(organizations.uuid, uuid)),
 	});
 	return toOrganization(row);

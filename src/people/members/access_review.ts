@@ -11,6 +11,7 @@ import { members, users } from "../../db/schema/people.ts";
 import { personalApiKeys } from "../../db/schema/personal_api_keys.ts";
 import type { Download } from "../../http/download.ts";
 import type { Page } from "../../http/page.ts";
+import { ROLES_OF_MEMBER } from "../memberships.ts";
 import { reaches } from "../personal_api_keys/reach.ts";
 import type { AccessReview, reviewFilters } from "./shape.ts";
 
@@ -53,6 +54,11 @@ export const columns = {
 	email: users.email,
 	is_service_account: users.is_service_account,
 	level: members.level,
+	roles: parsed<Reviewed["roles"]>(
+		sql`(select json_group_array(json_object('id', r.id, 'name', r.name) order by r.name)
+			from roles as r where r.id in (${ROLES_OF_MEMBER}))`,
+		"role_list",
+	),
 	joined_at: members.joined_at,
 	is_2fa_enabled: users.is_2fa_enabled,
 	has_social_auth: users.has_social_auth,
@@ -138,6 +144,7 @@ export const cells: Download<Reviewed>["columns"] = {
 	email: (row) => row.email,
 	is_service_account: (row) => String(row.is_service_account),
 	level: (row) => row.level,
+	roles: (row) => row.roles.map(({ name }) => name).join("; "),
 	joined_at: (row) => row.joined_at,
 	is_2fa_enabled: (row) => String(row.is_2fa_enabled),
 	has_social_auth: (row) => String(row.has_social_auth),

@@ -36,7 +36,7 @@ export default router({
 			id: "reviewMembers",
 			summary: "Review who has access",
 			description:
-				"Lists the active members and the service accounts, the oldest member first: the level, the second factor, the last sign-in and activity, and the keys and apps that can access the organization. Requires level 8. With `Accept: text/csv` or `application/x-ndjson` the response is a file with all of them. `limit` and `offset` are ignored.",
+				"Lists the active members and the service accounts, the oldest member first: the level, the roles, the second factor, the last sign-in and activity, and the keys and apps that can access the organization. Requires level 8. With `Accept: text/csv` or `application/x-ndjson` the response is a file with all of them. `limit` and `offset` are ignored.",
 			download: true,
 		}),
 		atLeast(ADMIN),

@@ -33,6 +33,16 @@ export const Member = z
 	})
 	.meta({ id: "Member" });
 
+const roles = () =>
+	z
+		.array(
+			z.object({
+				id: z.guid().describe("The role's id."),
+				name: z.string().describe("The role's name."),
+			}),
+		)
+		.describe("The roles, also those that SCIM groups give.");
+
 /** A member in an access review (docs/audit.md#what-your-auditor-will-ask). */
 export const AccessReview = z
 	.object({
@@ -43,6 +53,7 @@ export const AccessReview = z
 		email: z.email().nullable().describe("The user's email address; null for a service account."),
 		is_service_account: z.boolean().describe("Whether it is a service account."),
 		level: Member.shape.level,
+		roles: roles(),
 		joined_at: Member.shape.joined_at,
 		is_2fa_enabled: Member.shape.is_2fa_enabled,
 		has_social_auth: Member.shape.has_social_auth,
@@ -119,14 +130,7 @@ export const MemberDetails = z
 				}),
 			)
 			.describe("The projects that the person is a member of. Admins can access all."),
-		roles: z
-			.array(
-				z.object({
-					id: z.guid().describe("The role's id."),
-					name: z.string().describe("The role's name."),
-				}),
-			)
-			.describe("The roles of the person, also those that SCIM groups give."),
+		roles: roles(),
 		identities: z
 			.array(Identity)
 			.describe("The accounts at the providers of the organization's domains that are linked."),

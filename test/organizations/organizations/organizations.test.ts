@@ -1,5 +1,5 @@
 import { eq } from "drizzle-orm";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { organizationId, organizations, projects } from "../../../src/db/schema/organizations.ts";
 import { members, users } from "../../../src/db/schema/people.ts";
 import { forbidden } from "../../support/errors.ts";
@@ -45,6 +45,45 @@ test("a new organization gets the plugin access level that the operator has set"
 	const options = { body: { name: "Acme" }, env: { DEFAULT_PLUGINS_ACCESS_LEVEL: "3" } };
 	const made = await call("POST", "/api/organizations/", { key, ...options });
 	expect(made.body.plugins_access_level).toBe(3);
+});
+
+test("a new organization begins with the access for everyone that the operator has set", async () => {
+	const { key } = await person();
+	const create = (DEFAULT_ACCESS_LEVELS: string) =>
+		call("POST", "/api/organizations", {
+			key,
+			body: { name: "Acme" },
+			env: { DEFAULT_ACCESS_LEVELS },
+		});
+	const { body: made } = await create(" batch_export:viewer, plugin : none");
+	const path = `/api/organizations/${made.id}`;
+	const controls = await call("GET", `${path}/access_controls`, { key });
+	expect(controls.body.results).toMatchObject(
+		[
+			["plugin", "none"],
+			["batch_export", "viewer"],
+		].map(([resource, access_level]) => ({
+			...{ resource, resource_id: null, role: null, member: null, access_level, created_by: null },
+		})),
+	);
+	const member = await join(made.id, 1);
+	const export_ = { name: "New", interval: "hour", destination: { type: "NoOp", config: {} } };
+	const refused = await call("POST", `${path}/batch_exports`, { key: member.key, body: export_ });
+	expect(refused).toMatchObject({ status: 403 });
+	expect((await call("POST", `${path}/batch_exports`, { key, body: export_ })).status).toBe(201);
+	const [first] = controls.body.results;
+	expect((await call("DELETE", `${path}/access_controls/${first.id}`, { key })).status).toBe(204);
+});
+
+test("with a wrong setting of the access for everyone, no organization is created, and the log says why", async () => {
+	const { ask } = await world();
+	const logged = vi.spyOn(console, "error").mockImplementation(() => {});
+	const env = { DEFAULT_ACCESS_LEVELS: "everything: viewer" };
+	const made = ask("POST", "/api/organizations", { body: { name: "Acme" }, env });
+	await expect(made).rejects.toThrow("→ 500");
+	expect(JSON.stringify(logged.mock.calls)).toContain("DEFAULT_ACCESS_LEVELS has");
+	logged.mockRestore();
+	expect((await ask("GET", "/api/organizations")).body.count).toBe(1);
 });
 
 test("all writable fields are saved and returned", async () => {

@@ -1,6 +1,7 @@
 import { eq } from "drizzle-orm";
 import { v7 } from "uuid";
 import { expect, test } from "vitest";
+import { AUDITOR } from "../../../src/db/schema/access.ts";
 import { users } from "../../../src/db/schema/people.ts";
 import { personalApiKeys } from "../../../src/db/schema/personal_api_keys.ts";
 import { complete, keysOf, linkFor } from "../../sign_in/link/support.ts";
@@ -33,6 +34,11 @@ test("an access review says who has access, how, and when it was last used", asy
 	await keyFor(member.id, { label: "Over", expires_at: OLD });
 	await db.batch(insertGrant(member.id, v7()));
 	await setUsed(member.id, OLD);
+	for (const role of [
+		AUDITOR,
+		(await home.here("POST", "/roles", { body: { name: "=Data" } })).body.id,
+	])
+		await home.here("POST", `/roles/${role}/members`, { body: { member: member.uuid } });
 	await db.update(users).set({ is_2fa_enabled: true }).where(eq(users.id, member.id));
 	// The first request notes the use of its key.
 	await home.here("GET", AT);
@@ -45,11 +51,13 @@ test("an access review says who has access, how, and when it was last used", asy
 	expect(of(member.uuid)).toMatchObject({
 		...{ email: member.email, level: 1, is_service_account: false, is_2fa_enabled: true },
 		...{ last_sign_in_at: null, last_active_at: OLD },
+		roles: [{ name: "=Data" }, { id: AUDITOR, name: "Auditor" }],
 		keys: [{ label: "Test", scopes: ["*"], last_used_at: OLD, expires_at: null }],
 		apps: [{ name: "Notes", scopes: ["project:read"] }],
 	});
 	expect(of(account.id)).toMatchObject({
 		...{ first_name: "Deploy", email: null, is_service_account: true, last_active_at: null },
+		roles: [],
 		keys: [{ label: "Builds", scopes: ["project:read"] }],
 	});
 	const csv = await home.here("GET", AT, { headers: { accept: "text/csv" } });
@@ -57,6 +65,7 @@ test("an access review says who has access, how, and when it was last used", asy
 	const [head, ...lines] = csv.body.trim().split("\r\n");
 	expect(head).toContain("last_sign_in_at,last_active_at,keys,apps");
 	expect(lines).toHaveLength(3);
+	expect(lines.filter((line: string) => line.includes("=Data; Auditor"))).toHaveLength(1);
 	const ndjson = await home.here("GET", AT, { headers: { accept: "application/x-ndjson" } });
 	expect(
 		ndjson.body
