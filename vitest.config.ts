@@ -12,6 +12,7 @@ import { faults } from "./test/support/faults.ts";
 import { googles } from "./test/support/gcs.ts";
 import { HANG_MS, TEST_TIMEOUT_MS } from "./test/support/hang.ts";
 import { icebergs } from "./test/support/iceberg.ts";
+import { motos } from "./test/support/moto.ts";
 import { outbound } from "./test/support/outbound.ts";
 import { databases } from "./test/support/postgres.ts";
 import { providers } from "./test/support/provider.ts";
@@ -49,6 +50,7 @@ async function startServers() {
 		databases(),
 		receivers(),
 		siems(),
+		motos(),
 		bigqueries(),
 		providers(),
 		samlProviders(),

@@ -7,10 +7,14 @@ import { env, exports } from "cloudflare:workers";
 import { createLocalJWKSet, decodeJwt, decodeProtectedHeader, errors, jwtVerify } from "jose";
 import { vi } from "vitest";
 import { sharedKey } from "../../src/exports/destinations/azure/shared_key.ts";
+import { issueToken } from "../../src/exports/destinations/bigquery/token.ts";
+import { sender } from "../../src/outbound/send.ts";
 import { isSigned } from "./aws_signature.ts";
 import { ACCOUNT } from "./azurite.ts";
+import { ACCOUNT as SERVICE } from "./bigquery.ts";
 import { KEYS } from "./bucket.ts";
 import { signer } from "./exporting.ts";
+import { HANG_MS } from "./hang.ts";
 
 const HOUR_SECONDS = 3600;
 
@@ -334,7 +338,28 @@ const azureStorage: Handler = async (cloud, url, request) => {
 	});
 };
 
+/** BigQuery: only with an access token. The stand-in behind it has its own. */
+const bigQuery: Handler = async (cloud, url, request) => {
+	if (!cloud.issued.has(bearer(request) ?? ""))
+		return json(
+			{ error: { message: "Invalid Credentials", errors: [{ reason: "authError" }] } },
+			401,
+		);
+	const server = sender(env, HANG_MS);
+	const key = { ...SERVICE, private_key: env.BIGQUERY_PRIVATE_KEY };
+	const { value } = await issueToken(server, { ...key, token_uri: `${env.BIGQUERY_URL}/token` });
+	const headers = new Headers(request.headers);
+	headers.set("authorization", `Bearer ${value}`);
+	const body = await request.arrayBuffer();
+	return REAL_FETCH(`${env.BIGQUERY_URL}${url.pathname}${url.search}`, {
+		method: request.method,
+		headers,
+		...(body.byteLength > 0 && { body }),
+	});
+};
+
 const HOSTS: [RegExp, Handler][] = [
+	[/^bigquery\.googleapis\.com$/, bigQuery],
 	[/^sts\.[\w-]+\.amazonaws\.com$/, sts],
 	[/^s3\.[\w-]+\.amazonaws\.com$/, amazonStorage],
 	[/^sts\.googleapis\.com$/, googleSts],
@@ -369,7 +394,7 @@ export function clouds(trust: Partial<Trust> = {}): Cloud {
 		const [, handler] = HOSTS.find(([host]) => host.test(url.hostname)) ?? [];
 		if (!handler) return REAL_FETCH(input, init);
 		if (url.protocol !== "https:") throw new Error("Clouds are reached over HTTPS.");
-		if (![amazonStorage, googleStorage, azureStorage].includes(handler))
+		if (![amazonStorage, googleStorage, azureStorage, bigQuery].includes(handler))
 			cloud.exchanges.push(url.href);
 		return handler(cloud, url, new Request(input, init));
 	});

@@ -35,6 +35,7 @@ declare namespace Cloudflare {
 		BIGQUERY_PRIVATE_KEY: string;
 		/** An Iceberg REST catalog, and a proxy in front of it (test/support/faults.ts). */
 		ICEBERG_URL: string;
+		MOTO_URL: string;
 		ICEBERG_FAULTS_URL: string;
 		/** A SAML provider (test/support/saml.ts). */
 		SAML_PROVIDER_URL: string;

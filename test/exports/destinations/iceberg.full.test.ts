@@ -1,10 +1,11 @@
 import { env } from "cloudflare:workers";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import type { Job } from "../../../src/exports/destinations/destination.ts";
 import type { Column, Row } from "../../../src/exports/query/rows.ts";
 import { MINUTE_MS } from "../../../src/lib/time.ts";
 import { MisconfiguredError } from "../../../src/outbound/errors.ts";
 import { KEYS } from "../../support/bucket.ts";
+import { clouds, ROLE } from "../../support/clouds.ts";
 import {
 	COLUMNS,
 	destinationOf,
@@ -454,6 +455,13 @@ describe.skipIf(noIceberg)(`Iceberg${noIceberg}`, () => {
 		["a client's tokens, which expire", { token: null, ...CLIENT }],
 		["signatures of AWS", { token: null, signing_name: "glue", region: "eu-north-1" }],
 		[
+			"signatures of a role, also for the files",
+			{
+				...{ token: null, aws_access_key_id: null, aws_secret_access_key: null },
+				...{ signing_name: "glue", region: "eu-west-1", endpoint_url: null, role_arn: ROLE },
+			},
+		],
+		[
 			"credentials of the catalog for the files",
 			{ aws_access_key_id: null, aws_secret_access_key: null, endpoint_url: null, region: null },
 		],
@@ -464,7 +472,12 @@ describe.skipIf(noIceberg)(`Iceberg${noIceberg}`, () => {
 		const given = Object.fromEntries(
 			Object.entries(settings).filter(([, value]) => value !== null),
 		);
-		const destination = destinationOf(env, "Iceberg", given, { timeoutMs: HANG_MS });
+		const subject = `organization:x:project:1:batch_export:${export_id}`;
+		clouds({ sub: subject });
+		onTestFinished(() => {
+			vi.restoreAllMocks();
+		});
+		const destination = destinationOf(env, "Iceberg", given, { timeoutMs: HANG_MS, subject });
 		const steps = await destination.test();
 		expect(steps.filter(({ error }) => error !== null)).toEqual([]);
 		for (const [n, page] of [rows(3), rows(6).slice(3)].entries())

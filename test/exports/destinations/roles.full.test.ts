@@ -1,0 +1,122 @@
+import { env } from "cloudflare:workers";
+import { afterEach, describe, expect, test, vi } from "vitest";
+import { MINUTE_MS } from "../../../src/lib/time.ts";
+import { ACCOUNT } from "../../support/bigquery.ts";
+import { clouds, PROVIDER, ROLE, SERVICE_ACCOUNT } from "../../support/clouds.ts";
+import { destinationOf, job, listS3, rows, run } from "../../support/exporting.ts";
+import { HANG_MS } from "../../support/hang.ts";
+import { missing } from "../../support/missing.ts";
+import { MOTO_BUCKET, MOTO_ROLE } from "../../support/moto.ts";
+
+afterEach(() => {
+	vi.restoreAllMocks();
+	vi.useRealTimers();
+});
+
+const SUBJECT = "organization:1:project:2:batch_export:3";
+
+const open = (type: "S3" | "BigQuery", config: object) =>
+	destinationOf(env, type, config, { timeoutMs: HANG_MS, subject: SUBJECT });
+
+const PASSED = ["reach", "sign in", "write", "remove"].map((name) => ({ name, error: null }));
+
+test("credentials are replaced before they expire, in the middle of a run", async () => {
+	const cloud = clouds({ sub: SUBJECT, lifetime: 8 * 60 });
+	const prefix = `roles/${crypto.randomUUID()}`;
+	const config = { bucket_name: "exports", region: "eu-west-1", prefix, role_arn: ROLE };
+	const sink = await open("S3", config).open(job(), null, async () => {});
+	await sink.write(rows(20_000));
+	expect(cloud.exchanges).toHaveLength(1);
+	// The clock of the bucket may differ by a quarter of an hour.
+	vi.setSystemTime(Date.now() + 2 * MINUTE_MS);
+	await sink.write(rows(20_000));
+	expect(cloud.exchanges).toHaveLength(1);
+	vi.setSystemTime(Date.now() + 2 * MINUTE_MS);
+	cloud.issued.clear();
+	await sink.write(rows(20_000));
+	await sink.close();
+	expect(cloud.exchanges).toHaveLength(2);
+	expect(await listS3(prefix)).toHaveLength(1);
+	expect(new Set(cloud.tokens).size).toBe(2);
+});
+
+const noBigQuery = await missing("BigQuery", `${env.BIGQUERY_URL}/sql`, {
+	method: "POST",
+	body: "select 1 as one",
+});
+
+test.skipIf(noBigQuery).each([
+	["a principal", {}],
+	["a service account", { client_email: SERVICE_ACCOUNT }],
+])(`BigQuery accepts the token of %s${noBigQuery}`, async (_, more) => {
+	const cloud = clouds({ sub: SUBJECT });
+	const { project_id, dataset_id } = ACCOUNT;
+	const table_id = `t_${crypto.randomUUID()}`;
+	const config = {
+		...{ project_id, dataset_id, table_id, workload_identity_provider: PROVIDER },
+		...more,
+	};
+	expect(await open("BigQuery", config).test()).toEqual(PASSED);
+	await run(open("BigQuery", config), job(), 30);
+	const found = await fetch(`${env.BIGQUERY_URL}/sql`, {
+		method: "POST",
+		body: `select count(*) as n from exports.\`${table_id}\``,
+	});
+	expect(await found.json()).toEqual([{ n: "30" }]);
+	expect(new Set(cloud.exchanges.map((url) => new URL(url).hostname)).size).toBe(
+		Object.keys(more).length + 1,
+	);
+});
+
+const noMoto = await missing("moto", `${env.MOTO_URL}/moto-api/`);
+
+describe.skipIf(noMoto)(`moto${noMoto}`, () => {
+	/** Lets requests to STS reach moto, which requires signatures even there. */
+	function throughMoto() {
+		const real = globalThis.fetch;
+		const auth = (after: string) =>
+			real(`${env.MOTO_URL}/moto-api/reset-auth`, { method: "POST", body: after });
+		const asked: string[] = [];
+		vi.spyOn(globalThis, "fetch").mockImplementation(async (input, init) => {
+			const url = new URL(input instanceof Request ? input.url : String(input));
+			if (!url.hostname.startsWith("sts.")) return real(input, init);
+			asked.push(url.href);
+			await auth("inf");
+			const body = await new Request(input, init).text();
+			const headers = { "content-type": "application/x-www-form-urlencoded" };
+			const answer = await real(env.MOTO_URL, { method: "POST", body, headers });
+			await auth("0");
+			return answer;
+		});
+		return asked;
+	}
+
+	const config = {
+		...{ bucket_name: MOTO_BUCKET, region: "us-east-1", endpoint_url: env.MOTO_URL },
+		...{ prefix: "allowed", role_arn: MOTO_ROLE },
+	};
+
+	test("a role's temporary keys write files, and are accepted as signed", async () => {
+		const asked = throughMoto();
+		expect(await open("S3", config).test()).toEqual(PASSED);
+		// moto doesn't verify the signature of a query with an empty parameter, such as of uploads.
+		await run(open("S3", config), job(), 100);
+		expect(new Set(asked)).toEqual(new Set(["https://sts.us-east-1.amazonaws.com/"]));
+	});
+
+	test("a role without a permission is named", async () => {
+		throughMoto();
+		expect((await open("S3", { ...config, prefix: "elsewhere" }).test()).at(-1)).toEqual({
+			name: "write",
+			error: expect.stringContaining("The role lacks a permission in the bucket"),
+		});
+	});
+
+	test("a key that nobody issued isn't accepted", async () => {
+		const { role_arn: _, ...keyed } = config;
+		const key = { aws_access_key_id: "AKIAUNKNOWN", aws_secret_access_key: "x" };
+		expect((await open("S3", { ...keyed, ...key }).test()).at(-1)).toMatchObject({
+			error: expect.stringContaining("There is no such access key."),
+		});
+	});
+});
