@@ -39,6 +39,7 @@ function bundleConsole(): Output[] {
 			"tenantry-client": `${root}/packages/client/src/index.ts`,
 			"tenantry-event-words": `${root}/src/activity/events/words.ts`,
 			"tenantry-file-names": `${root}/src/exports/destinations/files/names.ts`,
+			"tenantry-subjects": `${root}/src/exports/destinations/roles/subjects.ts`,
 			"tenantry-query": `${root}/src/exports/query/parse.ts`,
 			"tenantry-user-agent": `${root}/src/lib/user_agent.ts`,
 		},

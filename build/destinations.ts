@@ -6,6 +6,7 @@ import { readFileSync } from "node:fs";
 import * as z from "zod";
 import type { DestinationType, Setting } from "../packages/console/src/ui/settings.ts";
 import { SINKS } from "../src/activity/audit_streams/sinks/index.ts";
+import type { Configurable } from "../src/exports/destinations/definition.ts";
 import { DESTINATIONS } from "../src/exports/destinations/index.ts";
 import { write } from "./files.ts";
 
@@ -119,10 +120,32 @@ function readSettings(union: string): Record<string, Setting[]> {
 	);
 }
 
+/** Adds to which way to sign in the settings belong, for destinations that can have a role. */
+function withWays(settings: Setting[], { role, required = [] }: Facts): Setting[] {
+	if (!role) return settings;
+	const [first] = role.settings;
+	const ofKey = [...role.replaces, ...(role.excludes ?? []), ...required];
+	return settings.map((setting) => {
+		const { name } = setting;
+		// A setting of both ways, such as a service account, is always shown.
+		const isOfKey = ofKey.includes(name);
+		const isOfRole = role.settings.includes(name);
+		const isShared = required.includes(name) && !role.replaces.includes(name);
+		const isRequiredForWay = name === first || (required.includes(name) && !isShared);
+		if (isShared || (!isOfKey && !isOfRole)) return setting;
+		return {
+			...setting,
+			way: isOfRole ? "role" : "key",
+			...(isRequiredForWay && { isRequiredForWay }),
+		};
+	});
+}
+
 /** The order of the types in forms. */
 const KINDS = ["files", "database", "receiver", "nothing"];
 
-type Facts = Omit<DestinationType, "settings" | "isOwn"> & { isOwn?: boolean };
+type Facts = Omit<DestinationType, "settings" | "isOwn"> &
+	Pick<Configurable, "role" | "required"> & { isOwn?: boolean };
 
 /** Returns the types of destinations, with the service's own bucket first. */
 function typesOf(
@@ -130,12 +153,13 @@ function typesOf(
 	union: string,
 ): Record<string, DestinationType> {
 	const settings = readSettings(union);
-	const types = Object.entries(definitions).map(
-		([type, { title, kind, isOwn = false, place, test }]) => ({
+	const types = Object.entries(definitions).map(([type, definition]) => {
+		const { title, kind, isOwn = false, place, test } = definition;
+		return {
 			...{ type, title, kind, isOwn, place, test },
-			settings: settings[type] ?? [],
-		}),
-	);
+			settings: withWays(settings[type] ?? [], definition),
+		};
+	});
 	const rankOf = ({ isOwn, kind }: DestinationType) => (isOwn ? -1 : KINDS.indexOf(kind));
 	types.sort((a, b) => rankOf(a) - rankOf(b) || (a.title < b.title ? -1 : 1));
 	return Object.fromEntries(types.map(({ type, ...facts }) => [type, facts]));

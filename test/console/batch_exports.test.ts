@@ -199,6 +199,51 @@ inBrowser("batch exports", (open) => {
 		expect(rejected).toEqual([]);
 	});
 
+	test("a destination has a role or a key, and shows the subject that a role has to trust", async () => {
+		const { client, at, path, project } = await newOrganization();
+		const page = await open(`${path}/batch_exports/new`);
+		await page.getByLabel("Destination", { exact: true }).selectOption("S3");
+		await page.getByLabel("Bucket name").fill("bucket");
+		await page.getByLabel("Region").fill("eu-west-1");
+		await page.getByLabel("AWS secret access key").waitFor();
+		await page.getByLabel("Sign in with").selectOption("role");
+		await page.getByLabel("AWS secret access key").waitFor({ state: "detached" });
+		const role = page.getByLabel("Role ARN");
+		await role.fill("arn:aws:iam::1:role/exports");
+		await page.getByText("its id is part of the subject").waitFor();
+		await page.getByLabel("Create paused").check();
+		await button(page, "Create export").click();
+		await page.getByText("Enter arn:aws:iam::<account>:role/<name>.").waitFor();
+		await checkLooks(page, "exports-role");
+		const role_arn = "arn:aws:iam::123456789012:role/exports";
+		await role.fill(role_arn);
+		await button(page, "Create export").click();
+		await page.getByRole("heading", { name: "Events to Amazon S3" }).waitFor();
+		const [created] = (await client.batchExports.list(at)).results;
+		if (!created) throw new Error("There is no export.");
+		const common = { bucket_name: "bucket", region: "eu-west-1", prefix: "" };
+		expect(created.destination.config).toEqual({ ...common, role_arn });
+
+		await page.goto(`${page.url()}/settings`);
+		expect(await role.inputValue()).toBe(role_arn);
+		const subject = `organization:${at.organization}:project:${project.id}:batch_export:${created.id}`;
+		await page.getByText(subject).waitFor();
+		await page.getByLabel("Sign in with").selectOption("key");
+		await page.getByLabel("AWS access key ID").fill("AKIAEXAMPLE");
+		await page.getByLabel("AWS secret access key").fill("secret");
+		await button(page, "Save changes").click();
+		await page.getByText("The export is saved.").waitFor();
+		const configOf = async () =>
+			(await client.batchExports.get({ ...at, ...created })).destination.config;
+		expect(await configOf()).toEqual(common);
+		await page.reload();
+		await page.getByLabel("Sign in with").selectOption("role");
+		await role.fill(role_arn);
+		await button(page, "Save changes").click();
+		await page.getByText("The export is saved.").waitFor();
+		expect(await configOf()).toEqual({ ...common, role_arn });
+	});
+
 	test("settings keep secrets, show other people's changes, and lead to deletion", async () => {
 		const { client, at, path } = await newOrganization();
 		const created = await client.batchExports.create(at, {

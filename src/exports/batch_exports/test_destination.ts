@@ -3,7 +3,7 @@ import type { Tenant } from "../../access/tenant.ts";
 import type { Destination } from "../../db/schema/batch_exports.ts";
 import { TEST_TIMEOUT_MS, type TestResult, testResult } from "../../outbound/steps.ts";
 import { destinationOf, isDatabase } from "../destinations/index.ts";
-import { exportSubject } from "../destinations/roles/workload.ts";
+import { exportSubject } from "../destinations/roles/subjects.ts";
 import { sampleOf } from "../destinations/sample.ts";
 import { exportCipher, merged, normalized, opened, serverOf } from "../destinations/secrets.ts";
 import { parse } from "../query/query.ts";
@@ -50,7 +50,7 @@ export async function testDestination(
 	await tenant.write({ entries: [{ ...activityOf(row), ...entryOf(stored) }] });
 	const { team_id } = row;
 	const organization = tenant.caller.organization_uuid;
-	const subject = exportSubject({ organization, project: team_id, id: row.id });
+	const subject = organization && exportSubject({ organization, project: team_id, id: row.id });
 	const content = { model, xql_query, team_id, subject };
 	return test(tenant.env, await opened(cipher, stored), content);
 }

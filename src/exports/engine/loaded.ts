@@ -6,7 +6,7 @@ import { isHeld } from "../../delivery/lease.ts";
 import { digest } from "../../keys/keys.ts";
 import type { Job } from "../destinations/destination.ts";
 import { destinationOf, isDatabase } from "../destinations/index.ts";
-import { exportSubject } from "../destinations/roles/workload.ts";
+import { exportSubject } from "../destinations/roles/subjects.ts";
 import { exportCipher, opened, shown } from "../destinations/secrets.ts";
 import { parse } from "../query/query.ts";
 import { fieldsOf } from "../query/rows.ts";
@@ -56,7 +56,9 @@ export async function planTransfer(env: Env, { run, batchExport, organization }:
 		batchExport.destination,
 	);
 	const destination = await destinationOf(env, type, config, {
-		subject: exportSubject({ organization, project: batchExport.project_id, id: batchExport.uuid }),
+		subject:
+			organization &&
+			exportSubject({ organization, project: batchExport.project_id, id: batchExport.uuid }),
 	});
 	const query = batchExport.xql_query === null ? null : parse(batchExport.xql_query);
 	const where = query?.where ?? null;

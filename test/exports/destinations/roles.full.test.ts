@@ -99,8 +99,8 @@ describe.skipIf(noMoto)(`moto${noMoto}`, () => {
 	test("a role's temporary keys write files, and are accepted as signed", async () => {
 		const asked = throughMoto();
 		expect(await open("S3", config).test()).toEqual(PASSED);
-		// moto doesn't verify the signature of a query with an empty parameter, such as of uploads.
-		await run(open("S3", config), job(), 100);
+		// moto doesn't verify the signature of a key with colons.
+		await run(open("S3", { ...config, prefix: "allowed/{window}" }), job(), 100);
 		expect(new Set(asked)).toEqual(new Set(["https://sts.us-east-1.amazonaws.com/"]));
 	});
 

@@ -400,6 +400,18 @@ test("a test says why there is no token", async () => {
 	});
 });
 
+test("an audit stream signs in with a subject of its own", async () => {
+	const { here, id } = await world();
+	const { prefix, ...config } = KEYLESS.GCS;
+	const { body } = await here("POST", "/audit_streams", {
+		body: { name: "Stream", destination: { type: "GCS", config: { ...config, prefix } } },
+	});
+	const cloud = clouds({ sub: `organization:${id}:audit_stream:${body.id}` });
+	const { body: result } = await here("POST", `/audit_streams/${body.id}/test`, { body: {} });
+	expect(result).toMatchObject({ success: true });
+	expect(cloud.tokens).toHaveLength(1);
+});
+
 describe("a role and a key", () => {
 	const refused = (attr: string, detail: string) => ({
 		status: 400,

@@ -1,5 +1,7 @@
+import { useState } from "preact/hooks";
 import { Area, Check, Field, Select } from "./form.tsx";
-import { type Config, fieldOf, labelOf, type Setting } from "./settings.ts";
+import { type Config, fieldOf, labelOf, type Setting, type Way } from "./settings.ts";
+import { Snippet } from "./values.tsx";
 
 const Words = ({ text }: { text: string }) => (
 	<>
@@ -114,34 +116,78 @@ function SettingField({
  * Whether a setting isn't under "More settings": required settings, secrets, and the format of
  * files.
  */
-const isFirst = ({ isRequired, kind, name }: Setting) =>
-	isRequired || kind === "secret" || name === "file_format" || name === "compression";
+const isFirst = ({ isRequired, way, kind, name }: Setting) =>
+	isRequired ||
+	way === "role" ||
+	kind === "secret" ||
+	name === "file_format" ||
+	name === "compression";
+
+const WAYS = [
+	["key", "A stored key"],
+	["role", "A role in your cloud, without a stored key"],
+] as const;
+
+/** What has to be done in the cloud that a role is in. */
+const Trust = ({ subject }: { subject: string | undefined }) => (
+	<>
+		<p class="soft">
+			{subject
+				? "Allow this subject in your cloud, then test the destination."
+				: "Create it first, paused if you can: its id is part of the subject that you then allow in your cloud."}{" "}
+			<a href="/docs/exports#without-stored-keys" target="_blank" rel="noopener">
+				How to set up a role
+			</a>
+		</p>
+		{subject && <Snippet value={subject} label="Copy subject" />}
+	</>
+);
 
 /** The fields of a destination's settings, generated from the OpenAPI document. */
 export function SettingFields({
 	type,
-	settings,
+	settings: all,
 	config,
+	subject,
 }: {
 	type: string;
 	settings: readonly Setting[];
 	/** The stored settings, if any. */
 	config?: Config | undefined;
+	/** The subject of its tokens, if it is stored. */
+	subject?: string;
 }) {
+	const ofRole = all.filter(({ way }) => way === "role");
+	const hasRole = ofRole.some(({ name }) => config?.[name]);
+	const [way, setWay] = useState<Way>(hasRole ? "role" : "key");
+	const settings = all
+		.filter((setting) => setting.way === undefined || setting.way === way)
+		.map((setting) => (setting.isRequiredForWay ? { ...setting, isRequired: true } : setting));
 	const more = settings.filter((setting) => !isFirst(setting));
 	const field = (setting: Setting) => (
 		<SettingField
 			key={`${type} ${setting.name}`}
 			setting={setting}
 			stored={config?.[setting.name]}
-			isNew={!config}
+			isNew={!config || hasRole}
 		/>
 	);
 	const isChanged = more.some(({ name }) => config?.[name] !== undefined && config[name] !== null);
 	return (
 		<>
 			{settings.length === 0 && <p class="soft">This destination discards all rows.</p>}
-			{settings.filter(isFirst).map(field)}
+			{settings.filter((setting) => isFirst(setting) && !setting.way).map(field)}
+			{ofRole.length > 0 && (
+				<Select
+					name="destination__way"
+					label="Sign in with"
+					options={WAYS}
+					value={way}
+					onChange={({ currentTarget }) => setWay(currentTarget.value === "role" ? "role" : "key")}
+				/>
+			)}
+			{settings.filter((setting) => isFirst(setting) && setting.way).map(field)}
+			{way === "role" && <Trust subject={subject} />}
 			{more.length > 0 && (
 				<details class="more" open={isChanged}>
 					<summary>More settings</summary>

@@ -2,11 +2,18 @@
 import { TenantryError } from "tenantry-client";
 import { linesOf } from "./lines.ts";
 
+/** How an export signs in to a destination that can have a role. */
+export type Way = "key" | "role";
+
 /** A setting of a destination. */
 export type Setting = {
 	name: string;
 	kind: "text" | "secret" | "number" | "boolean" | "choice" | "list";
 	isRequired: boolean;
+	/** It belongs to one of the two ways to sign in: with a stored key, or as a role. */
+	way?: Way;
+	/** It is required for its way. */
+	isRequiredForWay?: true;
 	/** The setting is required, but can be "". */
 	mayBeEmpty?: boolean;
 	/** The description in the form. */
@@ -67,6 +74,7 @@ export function labelOf(name: string) {
 
 const ACRONYMS: Record<string, string> = {
 	api: "API",
+	arn: "ARN",
 	aws: "AWS",
 	cert: "certificate",
 	hmac: "HMAC",

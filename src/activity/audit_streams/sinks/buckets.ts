@@ -5,6 +5,7 @@ import type { Bucket, OpenBucket } from "../../../exports/destinations/buckets/b
 import { NO_MARK } from "../../../exports/destinations/buckets/bucket.ts";
 import type { Configurable } from "../../../exports/destinations/definition.ts";
 import type { Opening } from "../../../exports/destinations/index.ts";
+import { streamSubject } from "../../../exports/destinations/roles/subjects.ts";
 import { issue, text } from "../../../http/fields.ts";
 import { MisconfiguredError, reason } from "../../../outbound/errors.ts";
 import { runSteps, stillThere, Warning } from "../../../outbound/steps.ts";
@@ -63,7 +64,8 @@ export const inBucket = (definition: InExports) => ({
 	config: configOf(definition),
 	async open(env: Env, stream: Written, timeoutMs: number) {
 		const { format: _, ...config } = stream.destination.config;
-		const subject = `organization:${stream.organization_uuid}:audit_stream:${stream.id}`;
+		const { id, organization_uuid: organization } = stream;
+		const subject = streamSubject({ organization, id });
 		return bucketSink(stream, await definition.openBucket(env, config, { timeoutMs, subject }));
 	},
 });

@@ -3,12 +3,6 @@ import { canSign } from "../../../keys/signing_keys.ts";
 import { issueWorkloadToken, tokenIssuer } from "../../../keys/workload_tokens.ts";
 import { MisconfiguredError } from "../../../outbound/errors.ts";
 
-type Export = { organization: string | null; project: number; id: string };
-
-/** Returns the subject of an export's tokens; null without its organization. Google allows 127 bytes. */
-export const exportSubject = ({ organization, project, id }: Export) =>
-	organization && `organization:${organization}:project:${project}:batch_export:${id}`;
-
 export type Workload = ReturnType<typeof workloadOf>;
 
 /** @param subject null if it isn't known yet, because the export isn't stored */

@@ -7,6 +7,8 @@ import type {
 	BatchExportDestinationUpdate,
 } from "tenantry-client";
 import { rootOf } from "tenantry-file-names";
+import { exportSubject } from "tenantry-subjects";
+import { useOrganization } from "../../organization.tsx";
 import { Field, Select, text } from "../../ui/form.tsx";
 import { toLocal } from "../../ui/moments.ts";
 import { Optional, SettingFields } from "../../ui/setting_fields.tsx";
@@ -142,6 +144,7 @@ export function ExportFields({
 	/** Additional fields at the end. */
 	last?: ComponentChildren;
 }) {
+	const { organization } = useOrganization();
 	const [type, setType] = useState<string>(of?.destination.type ?? TYPES[0]?.[0] ?? "");
 	const [model, setModel] = useState<string>(of?.model ?? MODELS[0][0]);
 	const [name, setName] = useState<string | undefined>(of?.name);
@@ -188,6 +191,13 @@ export function ExportFields({
 					type={type}
 					settings={settingsOf(type)}
 					config={of?.destination.config}
+					{...(of && {
+						subject: exportSubject({
+							organization: organization.id,
+							project: of.team_id,
+							id: of.id,
+						}),
+					})}
 				/>
 				{files && <FilePreview {...files} />}
 			</section>

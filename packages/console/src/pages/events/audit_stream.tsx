@@ -1,5 +1,6 @@
 import { useState } from "preact/hooks";
 import type { AuditStream, BatchExportTrial, UpdateAuditStreamBody } from "tenantry-client";
+import { streamSubject } from "tenantry-subjects";
 import { type Reloading, useNavigate } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { usePolling } from "../../polling.ts";
@@ -39,6 +40,7 @@ function EditDialog({
 	save: Save;
 	onClose: () => void;
 }) {
+	const { organization } = useOrganization();
 	const [before] = useState(stream);
 	const { type, config } = before.destination;
 	return (
@@ -62,7 +64,12 @@ function EditDialog({
 			}}
 		>
 			<Field name="name" label="Name" required maxLength={400} defaultValue={before.name} />
-			<SettingFields type={type} settings={settingsOf(type)} config={config} />
+			<SettingFields
+				type={type}
+				settings={settingsOf(type)}
+				config={config}
+				subject={streamSubject({ organization: organization.id, id: stream.id })}
+			/>
 		</FormDialog>
 	);
 }
