@@ -23,6 +23,8 @@ const ALLOWED: Record<string, string> = {
 	"src/keys/keys.ts": "Finds the key of the request.",
 	"src/keys/signing_keys.ts":
 		"Makes a key after the guard, if there is none. The rest is public or scheduled.",
+	"src/keys/workload_tokens.ts":
+		"Reads the key for tokens of runs, and of tests after their write.",
 	"src/keys/usage.ts": LATER,
 	"src/db/cached_statements.ts": "Prepares statements for a batch.",
 	"src/db/bookmark.ts": "Opens the database for the guard.",
