@@ -35,6 +35,7 @@ const BUILT = [
 	"packages/client/src/generated.ts",
 	"packages/cli/src/generated.ts",
 	"packages/console/src/generated.ts",
+	"packages/console/src/generated_settings.ts",
 ];
 
 /** Builds the parser, which the code of the API imports. It is only written if it differs. */

@@ -1,6 +1,6 @@
 /**
- * Builds packages/console/src/generated.ts: the types of destinations of exports and audit streams,
- * with their settings as in public/openapi.json.
+ * Builds packages/console/src/generated.ts and generated_settings.ts: the types of destinations of
+ * exports and audit streams, and their settings as in public/openapi.json.
  */
 import { readFileSync } from "node:fs";
 import * as z from "zod";
@@ -144,14 +144,14 @@ function withWays(settings: Setting[], { role, required = [] }: Facts): Setting[
 /** The order of the types in forms. */
 const KINDS = ["files", "database", "receiver", "nothing"];
 
-type Facts = Omit<DestinationType, "settings" | "isOwn"> &
+type Facts = Omit<DestinationType, "isOwn"> &
 	Pick<Configurable, "role" | "required"> & { isOwn?: boolean };
 
 /** Returns the types of destinations, with the service's own bucket first. */
 function typesOf(
 	definitions: Record<string, Facts>,
 	union: string,
-): Record<string, DestinationType> {
+): Record<string, DestinationType & { settings: Setting[] }> {
 	const settings = readSettings(union);
 	const types = Object.entries(definitions).map(([type, definition]) => {
 		const { title, kind, isOwn = false, place, test } = definition;
@@ -171,9 +171,22 @@ export const destinationTypes = () => typesOf(DESTINATIONS, "BatchExportDestinat
 /** The types of destinations of audit streams. */
 export const sinkTypes = () => typesOf(SINKS, "AuditStreamDestination");
 
-if (import.meta.main)
-	write(
-		"packages/console/src/generated.ts",
-		`export const DESTINATION_TYPES = ${JSON.stringify(destinationTypes())} as const;
-export const SINK_TYPES = ${JSON.stringify(sinkTypes())} as const;\n`,
-	);
+/** Returns the modules with the types, and with the settings of each type. */
+function modulesOf(all: Record<string, ReturnType<typeof typesOf>>) {
+	const modules = { types: "", settings: "" };
+	for (const [name, types] of Object.entries(all)) {
+		const facts = Object.entries(types).map(([type, { settings: _, ...more }]) => [type, more]);
+		const settings = Object.entries(types).map(([type, { settings }]) => [type, settings]);
+		const constant = (of: string, entries: unknown[][]) =>
+			`export const ${name}_${of} = ${JSON.stringify(Object.fromEntries(entries))} as const;\n`;
+		modules.types += constant("TYPES", facts);
+		modules.settings += constant("SETTINGS", settings);
+	}
+	return modules;
+}
+
+if (import.meta.main) {
+	const { types, settings } = modulesOf({ DESTINATION: destinationTypes(), SINK: sinkTypes() });
+	write("packages/console/src/generated.ts", types);
+	write("packages/console/src/generated_settings.ts", settings);
+}

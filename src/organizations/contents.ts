@@ -1,4 +1,4 @@
-/** How much belongs to an object, and is deleted with it (docs/api.md#what-a-deletion-takes-along). */
+/** How much belongs to an object, and is deleted with it (docs/organizations.md#what-a-deletion-takes-along). */
 import { type SQL, sql } from "drizzle-orm";
 import * as z from "zod";
 import type { Tenant } from "../access/tenant.ts";

@@ -40,24 +40,29 @@ export type DestinationType = {
 	place: string | null;
 	/** The steps of a test, in order. */
 	test: readonly string[];
-	settings: readonly Setting[];
 };
 
 /** Returns the functions about the types of one kind of object, such as exports. */
 export function typesIn(known: Readonly<Record<string, DestinationType>>) {
 	const typeOf = (type: string) => known[type];
-	const settingsOf = (type: string) => typeOf(type)?.settings ?? [];
 	return {
 		/** The types and their names. */
 		TYPES: Object.entries(known).map(([type, { title }]) => [type, title] as const),
 		typeOf,
-		settingsOf,
 		wordsOfType: (type: string) => typeOf(type)?.title ?? type,
 		/** Returns the location of a destination, such as the name of a bucket; "" if there is none. */
 		placeOf({ type, config }: { type: string; config: Config }) {
 			const value = config[typeOf(type)?.place ?? ""];
 			return typeof value === "string" ? value : "";
 		},
+	};
+}
+
+/** Returns the functions about the settings of each type. Only forms need them. */
+export function settingsIn(known: Readonly<Record<string, readonly Setting[]>>) {
+	const settingsOf = (type: string) => known[type] ?? [];
+	return {
+		settingsOf,
 		isSecret: (type: string, name: string) =>
 			settingsOf(type).some((setting) => setting.name === name && setting.kind === "secret"),
 	};

@@ -2,5 +2,4 @@
 import { DESTINATION_TYPES } from "../../generated.ts";
 import { typesIn } from "../../ui/settings.ts";
 
-export const { TYPES, typeOf, settingsOf, wordsOfType, placeOf, isSecret } =
-	typesIn(DESTINATION_TYPES);
+export const { TYPES, typeOf, wordsOfType, placeOf } = typesIn(DESTINATION_TYPES);

@@ -6,7 +6,7 @@ import { Check, Form, Select, text } from "../../ui/form.tsx";
 import { fromLocal } from "../../ui/moments.ts";
 import { PageView } from "../../ui/page.tsx";
 import { besideSettings, configOf } from "../../ui/settings.ts";
-import { settingsOf } from "./destinations.ts";
+import { settingsOf } from "./destination_settings.ts";
 import { chosen, destinationWith, ExportFields } from "./fields.tsx";
 import { INTERVALS, MODELS } from "./states.tsx";
 import { useTrial } from "./trial.tsx";

@@ -11,7 +11,7 @@ import { Form, text } from "../../ui/form.tsx";
 import { fromLocal, toLocal } from "../../ui/moments.ts";
 import { Danger, DangerZone, Section } from "../../ui/page.tsx";
 import { besideSettings, changesOf, labelOf } from "../../ui/settings.ts";
-import { isSecret, settingsOf } from "./destinations.ts";
+import { isSecret, settingsOf } from "./destination_settings.ts";
 import { chosen, ExportFields, updateWith } from "./fields.tsx";
 import { INTERVALS, MODELS, type Opened } from "./states.tsx";
 import { useTrial } from "./trial.tsx";
