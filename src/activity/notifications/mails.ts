@@ -204,7 +204,7 @@ function retryLinks(appUrl: string, { type, organization }: Digest, events: Even
 	return [...names]
 		.filter(([id]) => id !== "")
 		.map(([id, name]) => ({
-			text: unlinked`What “${name}” hasn't delivered:`,
+			text: unlinked`What ${`“${name}”`} hasn't delivered:`,
 			link: {
 				label: "Retry it",
 				url: linkTo(appUrl, consoleOf(organization.id).batchExport(id)),
