@@ -33,7 +33,8 @@ export function parseDefaults(text: string): Map<Resource, AccessLevel> {
 
 /** Returns statements that give everyone in a new organization what the operator has set. */
 export function giveDefaults(env: Env, db: Database, organization: SQL<number>): Statement[] {
-	const defaults = parseDefaults(env.DEFAULT_ACCESS_LEVELS);
+	// `npm start` makes its first organization without variables.
+	const defaults = parseDefaults(env.DEFAULT_ACCESS_LEVELS ?? "");
 	if (defaults.size === 0) return [];
 	const rows = Array.from(defaults, ([resource, level]) => ({
 		...{ id: v7(), organization_id: organization, resource },
