@@ -7,6 +7,7 @@ import { destinationOf, job, listS3, rows, run } from "../../support/exporting.t
 import { HANG_MS } from "../../support/hang.ts";
 import { missing } from "../../support/missing.ts";
 import { MOTO_BUCKET, MOTO_ROLE } from "../../support/moto.ts";
+import { CASES, testRefusals } from "./keyless.ts";
 
 afterEach(() => {
 	vi.restoreAllMocks();
@@ -39,6 +40,8 @@ test("credentials are replaced before they expire, in the middle of a run", asyn
 	expect(await listS3(prefix)).toHaveLength(1);
 	expect(new Set(cloud.tokens).size).toBe(2);
 });
+
+testRefusals(CASES);
 
 const noBigQuery = await missing("BigQuery", `${env.BIGQUERY_URL}/sql`, {
 	method: "POST",
