@@ -61,6 +61,7 @@ export async function projectMembers({ record, refuse }: Recorder, user_uuid: st
 	await record("addProjectMember", { body: { user_uuid, level: 8 } });
 	await refuse("addProjectMember", 400, { body: { user_uuid, level: 8 } });
 	await record("listProjectMembers");
+	await record("updateProjectMember", { parameters: { user_uuid }, body: { level: 1 } });
 	await record("removeProjectMember", { parameters: { user_uuid } });
 }
 

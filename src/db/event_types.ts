@@ -2,7 +2,7 @@
 export const ACTIVITIES = {
 	Organization: ["created", "updated", "deleted"],
 	Project: ["created", "updated", "deleted"],
-	ProjectMember: ["created", "deleted"],
+	ProjectMember: ["created", "updated", "deleted"],
 	Member: ["created", "updated", "removal_rejected", "deleted"],
 	Invite: ["created", "accepted", "deleted"],
 	Domain: [

@@ -100,6 +100,10 @@ export function joinProjects(
 	];
 }
 
+/** Sets the level of memberships of projects. The caller writes the entry. */
+export const setProjectLevel = (db: Database, where: SQL | undefined, level: number) =>
+	db.update(projectMembers).set({ level, updated_at: now() }).where(where);
+
 /** Ends memberships of projects. */
 export const leaveProjects = (db: Database, where: SQL | undefined) =>
 	db.delete(projectMembers).where(where);

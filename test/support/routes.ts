@@ -91,6 +91,7 @@ const BODIES: Record<string, Body> = {
 	updateOrganizationProject: RENAMED,
 	createProject: NEW,
 	updateProject: RENAMED,
+	updateProjectMember: () => ({ level: 8 }),
 	addProjectMember: ({ owner }) => ({ user_uuid: owner.uuid, level: 8 }),
 	createAuditStream: () => ({
 		name: "New",
@@ -233,6 +234,7 @@ export function subject(path: string, world: World) {
 		"/roles": world.role,
 		"/access_controls": world.access_control,
 		"/pipeline_destinations": world.destination,
+		"/plugins": world.destination,
 		"/pipeline_frontend_apps": world.frontend,
 		"/pipeline_import_apps": world.importer,
 		"/plugin_configs": world.config,

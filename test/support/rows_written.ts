@@ -112,6 +112,7 @@ export const ROWS_WRITTEN: Record<string, number> = {
 	"POST /api/projects/:project_id/events": 2,
 	"POST /api/projects/:project_id/members": 6,
 	"DELETE /api/projects/:project_id/members/:user_uuid": 5,
+	"PATCH /api/projects/:project_id/members/:user_uuid": 5,
 	"POST /api/projects/:project_id/plugin_configs": 8,
 	"DELETE /api/projects/:project_id/plugin_configs/:id": 5,
 	"PATCH /api/projects/:project_id/plugin_configs/:id": 5,

@@ -9,6 +9,7 @@ export const TYPE_WORDS: Record<EventType, string> = {
 	"project.updated": "Project changed",
 	"project.deleted": "Project deleted",
 	"project_member.created": "Project access granted",
+	"project_member.updated": "Project access changed",
 	"project_member.deleted": "Project access removed",
 	"member.created": "Member added",
 	"member.updated": "Member level changed",

@@ -14,9 +14,9 @@ import {
 } from "../../db/schema/people.ts";
 import { doesNotExist, invalid, orNotFound } from "../../http/errors.ts";
 import type { Page } from "../../http/page.ts";
-import { joinProjects, leaveProjects } from "../memberships.ts";
+import { joinProjects, leaveProjects, setProjectLevel } from "../memberships.ts";
 import { userColumns } from "../users/shape.ts";
-import type { create } from "./shape.ts";
+import type { create, update as Update } from "./shape.ts";
 
 const select = ({ db }: Tenant) =>
 	db
@@ -99,8 +99,24 @@ async function tryInsert(tenant: Tenant, { user_uuid, level }: z.infer<typeof cr
 const byId = ({ project }: Tenant, id: string) =>
 	and(eq(projectMembers.project_id, project), eq(projectMembers.id, id));
 
+export const find = (tenant: Tenant, uuid: string) => tenant.find(byUser(tenant, uuid));
+
+export const update = (tenant: Tenant, uuid: string, body: z.infer<typeof Update>) =>
+	retry(async () => {
+		const row = await find(tenant, uuid);
+		const { db } = tenant;
+		const { level = row.level } = body;
+		const isSame = and(byId(tenant, row.id), eq(projectMembers.level, row.level));
+		const entry = { scope: "ProjectMember" as const, name: row.user.email };
+		return tenant.patch(row, body, entry, () => ({
+			checks: [assertExists(db, projectMembers, isSame)],
+			changes: [setProjectLevel(db, byId(tenant, row.id), level)],
+			answer: select(tenant).where(byId(tenant, row.id)),
+		}));
+	});
+
 export async function remove(tenant: Tenant, uuid: string) {
-	const { id, user, level } = await tenant.find(byUser(tenant, uuid));
+	const { id, user, level } = await find(tenant, uuid);
 	await tenant.write({
 		checks: [assertExists(tenant.db, projectMembers, byId(tenant, id))],
 		changes: [leaveProjects(tenant.db, byId(tenant, id))],

@@ -3,9 +3,9 @@ import { body } from "../../access/input.ts";
 import { atLeast, needs } from "../../access/middleware.ts";
 import { ADMIN } from "../../db/schema/levels.ts";
 import { page } from "../../http/page.ts";
-import { created, noContent, paginated, router } from "../../http/router.ts";
+import { created, noContent, ok, paginated, router } from "../../http/router.ts";
 import * as members from "./queries.ts";
-import { create, ProjectMember } from "./shape.ts";
+import { create, ProjectMember, update } from "./shape.ts";
 
 /** docs/organizations.md#projects. */
 export default router({
@@ -29,8 +29,7 @@ export default router({
 		created(ProjectMember, {
 			id: "addProjectMember",
 			summary: "Add a member to a project",
-			description:
-				"Requires level 8, in the organization or the project. To change a level, remove the member and add it again.",
+			description: "Requires level 8, in the organization or the project.",
 			errors: {
 				does_not_exist: "The user isn't an active member of the organization.",
 				unique: "The user is already a member of the project.",
@@ -40,6 +39,20 @@ export default router({
 		needs("manager"),
 		body(create),
 		async (c) => c.json(await members.insert(c.var.tenant, c.req.valid("json")), 201),
+	)
+	.patch(
+		"/:user_uuid",
+		ok(ProjectMember, {
+			id: "updateProjectMember",
+			summary: "Change the level of a member in a project",
+			description:
+				"Requires level 8, in the organization or the project. Returns the member. Changing your own level is allowed.",
+		}),
+		atLeast(ADMIN),
+		needs("manager"),
+		body(update, members.find),
+		async (c) =>
+			c.json(await members.update(c.var.tenant, c.req.param("user_uuid"), c.req.valid("json"))),
 	)
 	.delete(
 		"/:user_uuid",

@@ -17,7 +17,7 @@ export const ProjectMember = z
 		level: documentAs(z.int(), z.literal([MEMBER, ADMIN])).describe(LEVEL_TEXT),
 		joined_at: timestamp().describe("When the user was added to the project."),
 		updated_at: timestamp().describe(
-			"The same as `joined_at`: a project membership is never changed.",
+			"When the level was last changed; the same as `joined_at` if it never was.",
 		),
 	})
 	.meta({ id: "ProjectMember" });
@@ -28,3 +28,5 @@ export const create = z.object({
 	),
 	level: integerChoice([MEMBER, ADMIN]).describe(LEVEL_TEXT),
 });
+
+export const update = create.pick({ level: true }).partial();

@@ -8,6 +8,7 @@ import { useSave } from "../../ui/conflict.tsx";
 import { confirm } from "../../ui/dialog.tsx";
 import { say } from "../../ui/feedback.tsx";
 import { Form, text } from "../../ui/form.tsx";
+import { Going } from "../../ui/going.tsx";
 import { fromLocal, toLocal } from "../../ui/moments.ts";
 import { Danger, DangerZone, Section } from "../../ui/page.tsx";
 import { besideSettings, changesOf, labelOf } from "../../ui/settings.ts";
@@ -69,10 +70,30 @@ function listed(type: string, { destination, ...others }: UpdateBatchExportBody)
 	return { ...others, ...Object.fromEntries(config) };
 }
 
+/** Counts what is deleted with an export. */
+async function historyOf(at: Opened["at"], signal: AbortSignal) {
+	const [runs, backfills] = await Promise.all([
+		api.batchExports.listRuns({ ...at, limit: 1 }, { signal }),
+		api.batchExports.listBackfills({ ...at, limit: 1 }, { signal }),
+	]);
+	return [
+		{ count: runs.count, words: ["run", "runs"] as const },
+		{ count: backfills.count, words: ["backfill", "backfills"] as const },
+	];
+}
+
 async function remove({ of, at }: Opened, onDone: () => void) {
 	const isSure = await confirm({
 		title: `Delete “${of.name}”?`,
-		text: "Its runs and backfills are cancelled. Exported data stays at the destination. This can't be undone.",
+		text: (
+			<>
+				<p>
+					Its runs and backfills are cancelled. Exported data stays at the destination. This can't
+					be undone.
+				</p>
+				<Going load={(signal) => historyOf(at, signal)} />
+			</>
+		),
 		action: "Delete export",
 		typed: of.name,
 	});

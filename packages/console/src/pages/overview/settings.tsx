@@ -5,6 +5,7 @@ import { useSave } from "../../ui/conflict.tsx";
 import { confirm } from "../../ui/dialog.tsx";
 import { attempt, say } from "../../ui/feedback.tsx";
 import { Check, Field, Form, Select, text } from "../../ui/form.tsx";
+import { Going, itemsOf } from "../../ui/going.tsx";
 import { Danger, DangerZone, PageView, Section } from "../../ui/page.tsx";
 import { Facts, Snippet, Time } from "../../ui/values.tsx";
 
@@ -163,7 +164,19 @@ function Delete() {
 		const { name } = organization;
 		const isSure = await confirm({
 			title: `Delete ${name}?`,
-			text: "Its projects, exports, plugins, webhooks, domains, invites and memberships are deleted, and running exports are cancelled. Exported data stays. This can't be undone.",
+			text: (
+				<>
+					<p>
+						Its projects, exports, plugins, webhooks, domains, invites and memberships are deleted,
+						and running exports are cancelled. Exported data stays. This can't be undone.
+					</p>
+					<Going
+						load={async (signal) =>
+							itemsOf(await api.organizations.getContents({ id: organization.id }, { signal }))
+						}
+					/>
+				</>
+			),
 			action: "Delete organization",
 			typed: name,
 		});

@@ -1,11 +1,13 @@
-import type { Plugin } from "tenantry-client";
-import { useNavigate } from "../../load.ts";
+import type { Plugin, PluginConfig } from "tenantry-client";
+import { useList, useNavigate } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
 import { Button, useAction } from "../../ui/button.tsx";
 import { confirm } from "../../ui/dialog.tsx";
-import { say } from "../../ui/feedback.tsx";
+import { Empty, say } from "../../ui/feedback.tsx";
+import { Going, itemsOf } from "../../ui/going.tsx";
 import { Danger, DangerZone, Section } from "../../ui/page.tsx";
+import { type Column, Table } from "../../ui/table.tsx";
 import { Badge, Facts } from "../../ui/values.tsx";
 import { useAccess } from "./access.ts";
 import { PluginView, usePlugin, useRights } from "./plugin_view.tsx";
@@ -19,6 +21,7 @@ export default function PluginPage() {
 			{(plugin) => (
 				<>
 					<About plugin={plugin} onChange={loaded.replace} />
+					<Uses plugin={plugin} />
 					<Abilities plugin={plugin} />
 					<Dangers plugin={plugin} onChange={loaded.replace} />
 				</>
@@ -114,6 +117,52 @@ function Updates({ plugin, onChange }: Part) {
 	);
 }
 
+/** Where the plugin is set up. */
+function Uses({ plugin: { id: plugin } }: { plugin: Plugin }) {
+	const { at, organization, to } = useOrganization();
+	const list = useList(
+		(page, signal) => api.organizationPluginConfigs.list({ ...at, ...page, plugin }, { signal }),
+		[organization.id, plugin],
+	);
+	const columns: Column<PluginConfig>[] = [
+		{
+			title: "Plugin config",
+			cell: ({ id, name, team_id }) => (
+				<a href={to(`plugin_configs/${team_id}/${id}`)}>{name || `Config ${id}`}</a>
+			),
+		},
+		{
+			title: "Project",
+			cell: ({ team_id }) => (
+				<a href={to(`projects/${team_id}`)}>
+					{organization.teams.find(({ id }) => id === team_id)?.name ?? `Project ${team_id}`}
+				</a>
+			),
+		},
+		{
+			title: "State",
+			cell: ({ enabled, error }) =>
+				!enabled ? (
+					<Badge>Disabled</Badge>
+				) : error ? (
+					<Badge mood="bad">Failing</Badge>
+				) : (
+					<Badge mood="good">Enabled</Badge>
+				),
+		},
+	];
+	return (
+		<Section title="Used in">
+			<Table
+				list={list}
+				label="Plugin configs"
+				columns={columns}
+				empty={<Empty title="Not used yet">No project that you can see has a config of it.</Empty>}
+			/>
+		</Section>
+	);
+}
+
 const codes = (names: string[]) =>
 	names.length > 0 ? (
 		<span class="row">
@@ -151,10 +200,17 @@ function Remove({ plugin }: { plugin: Plugin }) {
 		const yes = await confirm({
 			title: `Remove ${nameOf(plugin)}?`,
 			text: (
-				<p>
-					Its source is deleted, and its settings, logs and stored data in all projects. This can't
-					be undone.
-				</p>
+				<>
+					<p>
+						Its source is deleted, and its settings, logs and stored data in all projects. This
+						can't be undone.
+					</p>
+					<Going
+						lead="This stops and deletes"
+						none="No project uses it."
+						load={async (signal) => itemsOf(await api.plugins.getContents(at(plugin), { signal }))}
+					/>
+				</>
 			),
 			action: "Remove plugin",
 			typed: nameOf(plugin),

@@ -36,20 +36,32 @@ const columnsOf = (hrefOf: (uuid: string) => string | undefined): Column<Project
 	{ title: "Added", cell: ({ joined_at }) => <Time value={joined_at} isRelative /> },
 ];
 
-const actionsOf = (project: Project, reload: () => void) =>
+const actionsOf = (
+	project: Project,
+	{ reload, onChange }: { reload: () => void; onChange: (member: ProjectMember) => void },
+) =>
 	buttons((member: ProjectMember) => (
-		<SmallButton
-			aria-label={`Remove ${nameOf(member.user)}`}
-			onPress={() => remove(member, project, reload)}
-		>
-			Remove
-		</SmallButton>
+		<span class="row-actions">
+			<SmallButton
+				aria-label={`Change level of ${nameOf(member.user)}`}
+				onPress={() => onChange(member)}
+			>
+				Change level
+			</SmallButton>
+			<SmallButton
+				aria-label={`Remove ${nameOf(member.user)}`}
+				onPress={() => remove(member, project, reload)}
+			>
+				Remove
+			</SmallButton>
+		</span>
 	));
 
 export function ProjectMembers({ project, mayChange }: { project: Project; mayChange: boolean }) {
 	const { seesMembers, to } = useOrganization();
 	const columns = columnsOf((uuid) => (seesMembers ? to(`members/${uuid}`) : undefined));
 	const [isAdding, setAdding] = useState(false);
+	const [changing, setChanging] = useState<ProjectMember>();
 	const [{ people: search = "" }] = useQuery();
 	const list = useList(
 		(page, signal) =>
@@ -80,7 +92,11 @@ export function ProjectMembers({ project, mayChange }: { project: Project; mayCh
 			<Table
 				list={list}
 				label="People"
-				columns={mayChange ? [...columns, actionsOf(project, list.reload)] : columns}
+				columns={
+					mayChange
+						? [...columns, actionsOf(project, { reload: list.reload, onChange: setChanging })]
+						: columns
+				}
 				notFound={search && `No one in this list has “${search}” in their name or email address.`}
 				empty={
 					<Empty title="No people added">
@@ -90,6 +106,16 @@ export function ProjectMembers({ project, mayChange }: { project: Project; mayCh
 					</Empty>
 				}
 			/>
+			{changing && (
+				<ChangeLevel
+					project={project}
+					member={changing}
+					onClose={() => {
+						setChanging(undefined);
+						list.reload();
+					}}
+				/>
+			)}
 			{isAdding && (
 				<AddPerson
 					project={project}
@@ -150,6 +176,56 @@ function MemberField() {
 	);
 }
 
+/** The choice of a level in the project. */
+const Levels = ({ chosen }: { chosen: number }) => (
+	<Group label="Level in the project">
+		<Choice
+			name="level"
+			value="1"
+			label="Member"
+			hint="Can see the project and work with it."
+			defaultChecked={chosen === 1}
+		/>
+		<Choice
+			name="level"
+			value="8"
+			label="Admin"
+			hint="Can also change the project, and add and remove people."
+			defaultChecked={chosen === 8}
+		/>
+	</Group>
+);
+
+const levelIn = (fields: FormData): ProjectMember["level"] =>
+	text(fields, "level") === "8" ? 8 : 1;
+
+function ChangeLevel({
+	project,
+	member: { user, level },
+	onClose,
+}: {
+	project: Project;
+	member: ProjectMember;
+	onClose: () => void;
+}) {
+	const name = nameOf(user);
+	return (
+		<FormDialog
+			title={`Change the level of ${name}`}
+			action="Change level"
+			onClose={onClose}
+			onSubmit={async (fields) => {
+				const to = levelIn(fields);
+				await api.projectMembers.update({ project: project.id, user: user.uuid }, { level: to });
+				say(`The level of ${name} in ${project.name} is now ${levelName(to).toLowerCase()}.`);
+				onClose();
+			}}
+		>
+			<Levels chosen={level} />
+		</FormDialog>
+	);
+}
+
 function AddPerson({
 	project,
 	onClose,
@@ -167,28 +243,14 @@ function AddPerson({
 			onClose={onClose}
 			onSubmit={async (fields) => {
 				const { user } = await memberWith(at, text(fields, "user_uuid"));
-				const level = text(fields, "level") === "8" ? 8 : 1;
-				await api.projectMembers.add({ project: project.id }, { user_uuid: user.uuid, level });
+				const body = { user_uuid: user.uuid, level: levelIn(fields) };
+				await api.projectMembers.add({ project: project.id }, body);
 				say(`${nameOf(user)} was added to the project.`);
 				onAdded();
 			}}
 		>
 			<MemberField />
-			<Group label="Level in the project">
-				<Choice
-					name="level"
-					value="1"
-					label="Member"
-					hint="Can see the project and work with it."
-					defaultChecked
-				/>
-				<Choice
-					name="level"
-					value="8"
-					label="Admin"
-					hint="Can also change the project, and add and remove people."
-				/>
-			</Group>
+			<Levels chosen={1} />
 		</FormDialog>
 	);
 }

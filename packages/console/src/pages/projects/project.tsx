@@ -8,6 +8,7 @@ import { useSave } from "../../ui/conflict.tsx";
 import { confirm } from "../../ui/dialog.tsx";
 import { say } from "../../ui/feedback.tsx";
 import { Form } from "../../ui/form.tsx";
+import { Going, itemsOf } from "../../ui/going.tsx";
 import { Danger, DangerZone, LoadedPage, PageView, Section } from "../../ui/page.tsx";
 import { Badge, Copy, Facts, Time } from "../../ui/values.tsx";
 import { ProjectFields, valuesIn } from "./fields.tsx";
@@ -73,14 +74,46 @@ function TestEvent({ project: { id, name } }: { project: ProjectType }) {
 	);
 }
 
+/** Leads to what the project has. */
+function Within({ project: { id } }: { project: ProjectType }) {
+	const { to } = useOrganization();
+	const links = [
+		[`batch_exports?project=${id}`, "Batch exports"],
+		[`plugin_configs?project=${id}`, "Plugin configs"],
+		[`batch_exports/new?project=${id}`, "New export"],
+		[`plugin_configs/new?project=${id}`, "Set up plugin"],
+	] as const;
+	return (
+		<Section title="In this project">
+			<p class="row">
+				{links.map(([path, words]) => (
+					<a key={path} href={to(path)}>
+						{words}
+					</a>
+				))}
+			</p>
+		</Section>
+	);
+}
+
 function Delete({ project }: { project: ProjectType }) {
-	const { reloadOrganization, to } = useOrganization();
+	const { at, reloadOrganization, to } = useOrganization();
 	const navigate = useNavigate();
 	async function remove() {
-		const { name } = project;
+		const { id, name } = project;
 		const isSure = await confirm({
 			title: `Delete ${name}?`,
-			text: "Its events, exports and plugin configs are deleted too. This can't be undone.",
+			text: (
+				<>
+					<p>Its events, exports and plugin configs are deleted too. This can't be undone.</p>
+					<Going
+						load={async (signal) =>
+							itemsOf(await api.organizationProjects.getContents({ ...at, id }, { signal }))
+						}
+						none="It has no events, exports or plugin configs."
+					/>
+				</>
+			),
 			action: "Delete project",
 			typed: name,
 		});
@@ -141,6 +174,7 @@ export default function Project() {
 							<Facts rows={[["Time zone", project.timezone]]} />
 						)}
 					</Section>
+					<Within project={project} />
 					<TestEvent project={project} />
 					<ProjectMembers project={project} mayChange={mayChange} />
 					{isOwner && (
