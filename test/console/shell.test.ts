@@ -89,7 +89,7 @@ inBrowser("the shell", (open) => {
 		const page = await open("/console/account");
 		await page.goto(new URL(path, page.url()).href);
 		await page.getByRole("heading", { name: "Needs attention" }).waitFor();
-		const field = page.getByRole("combobox", { name: "Page or name" });
+		const field = page.getByRole("combobox", { name: "Page, name, id or action" });
 		const option = page.getByRole("listbox", { name: "Results" }).getByRole("option");
 		const selected = option.and(page.locator("[aria-selected=true]"));
 		async function find(text: string, kind: string) {
@@ -122,6 +122,17 @@ inBrowser("the shell", (open) => {
 		await selected.getByText("Webhook").waitFor();
 		await page.keyboard.press("Enter");
 		await page.waitForURL(`**${path}/webhooks/${webhook}`);
+		await find(webhook.toUpperCase(), "Webhook");
+		await find(String(project.id), "Project");
+		await find("pause night", "Action");
+		await page.keyboard.press("Enter");
+		await button(page.getByRole("dialog"), "Pause export").click();
+		await page.getByText("The export is paused.").waitFor();
+		await find("resume", "Action");
+		await option.getByText("Resume Nightly copy").waitFor();
+		await field.fill("invite people");
+		await page.keyboard.press("Enter");
+		await page.waitForURL(`**${path}/members/invite`);
 		await find("documentation", "Page");
 		await page.keyboard.press("Enter");
 		await page.waitForURL("**/docs");

@@ -193,7 +193,9 @@ inBrowser("people", (open) => {
 		/** Goes to a page by its name. */
 		async function goTo(text: string) {
 			await page.keyboard.press("Control+k");
-			await page.getByRole("combobox", { name: "Page or name" }).pressSequentially(text);
+			await page
+				.getByRole("combobox", { name: "Page, name, id or action" })
+				.pressSequentially(text);
 			await page.getByRole("option", { name: text, selected: true }).waitFor();
 			await page.keyboard.press("Enter");
 		}

@@ -220,7 +220,10 @@ const matches = ({ kind, owner, search, unused_since, expires_before }: Filters)
 		kind && sql`c_kind in (select value from json_each(${JSON.stringify(kind)}))`,
 		owner ? sql`c_owner_id = ${owner}` : undefined,
 		search
-			? contains(sql`c_label || ' ' || c_owner_name || ' ' || coalesce(c_owner_email, '')`, search)
+			? contains(
+					sql`c_id || ' ' || c_label || ' ' || c_owner_name || ' ' || coalesce(c_owner_email, '')`,
+					search,
+				)
 			: undefined,
 		unused_since ? sql`coalesce(c_last_used_at, c_created_at) < ${unused_since}` : undefined,
 		expires_before ? sql`c_expires_at < ${expires_before}` : undefined,

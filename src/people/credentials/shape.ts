@@ -72,7 +72,7 @@ export const filters = z.object({
 	search: rawText(200)
 		.optional()
 		.describe(
-			"Only credentials whose label, or whose owner's name or email address, contains this text, in any case. At most 200 characters.",
+			"Only credentials whose label or id, or whose owner's name or email address, contains this text, in any case. At most 200 characters.",
 		),
 	unused_since: queryMoment()
 		.optional()

@@ -184,6 +184,7 @@ test("filters find kinds, owners, texts, and what is unused or ends soon", async
 	expect(await labels(home, `?owner=${account.id.toUpperCase()}`)).toEqual(["Nightly", "Busy"]);
 	expect(await labels(home, "?search=ökonomie")).toEqual(["Nightly", "Busy"]);
 	expect(await labels(home, "?search=NIGHT")).toEqual(["Nightly"]);
+	expect(await labels(home, `?search=${home.account_key}`)).toEqual(["Spare"]);
 	expect(await labels(home, `?owner=${home.domain}`)).toEqual(["tnt_scim_…test"]);
 	expect(await labels(home, "?unused_since=2026-03-01")).toEqual(["Nightly"]);
 	expect(await labels(home, `?unused_since=2026-07-01&owner=${account.id}`)).toEqual([

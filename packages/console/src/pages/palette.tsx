@@ -1,6 +1,6 @@
 import { useEffect, useId, useRef, useState } from "preact/hooks";
 import { useLocation } from "preact-iso/router";
-import type { Page } from "tenantry-client";
+import { type Page, TenantryError } from "tenantry-client";
 import { openPage } from "../leaving.ts";
 import { has, MAX_ROWS, readable, useNavigate } from "../load.ts";
 import { MENU, OWN_MENU } from "../menu.ts";
@@ -33,6 +33,32 @@ function pagesOf(organization: string | undefined): Target[] {
 			.map(({ id, name }) => ({ path: pathIn(id), words: name, kind: "Organization" })),
 	];
 }
+
+/** Things to do, and whether they are for admins. */
+const ACTIONS: readonly (readonly [path: string, words: string, isForAdmins: boolean])[] = [
+	["members/invite", "Invite people", true],
+	["batch_exports/new", "New export", false],
+	["plugins/install", "Install a plugin", false],
+	["plugin_configs/new", "Set up a plugin", false],
+	["webhooks/new", "New webhook", true],
+	["audit_streams/new", "New audit stream", true],
+	["/console/keys/new", "New API key", false],
+	["/console/new", "New organization", false],
+];
+
+const isAdminOf = (organization: string) =>
+	(me.value?.organizations.find(({ id }) => id === organization)?.membership_level ?? 0) >= 8;
+
+const actionsOf = (organization: string | undefined): Target[] =>
+	ACTIONS.filter(
+		([path, , isForAdmins]) =>
+			path.startsWith("/") ||
+			(organization !== undefined && (!isForAdmins || isAdminOf(organization))),
+	).map(([path, words]) => ({
+		path: path.startsWith("/") ? path : pathIn(organization ?? "", path),
+		words,
+		kind: "Action",
+	}));
 
 /** Lists the objects of a kind; none if the user may not list them. */
 async function listed<T>(
@@ -72,27 +98,97 @@ async function search(organization: string, text: string) {
 	return found.flat();
 }
 
+const UUID = /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/i;
+const NUMBER = /^\d{1,9}$/;
+
+/** Finds one object; none if it doesn't exist or the user may not see it. */
+async function one<T>(
+	kind: string,
+	get: PromiseLike<T>,
+	targetOf: (found: T) => readonly [path: string, words: string],
+): Promise<Target[]> {
+	try {
+		const [path, words] = targetOf(await get);
+		return [{ path, words, kind }];
+	} catch (error) {
+		if (error instanceof TenantryError && [403, 404].includes(error.status)) return [];
+		throw error;
+	}
+}
+
+/** Finds what has this id, besides the objects that are loaded anyway. */
+async function byId(organization: string, text: string) {
+	const at = { organization };
+	const id = text.toLowerCase();
+	if (UUID.test(id))
+		return Promise.all([
+			one("Domain", api.domains.get({ ...at, id }), ({ domain }) => [`domains/${id}`, domain]),
+			one("Member", api.members.getDetails({ ...at, user: id }), (user) => [
+				`members/${id}`,
+				nameOf(user),
+			]),
+			...(isAdminOf(organization)
+				? [
+						listed("Credential", api.credentials.list({ ...at, search: id }), ({ label }) => [
+							pathOfSearch("credentials", id),
+							label,
+						]),
+					]
+				: []),
+		]);
+	return Promise.all([
+		one("Project", api.organizationProjects.get({ ...at, id: Number(id) }), ({ name }) => [
+			`projects/${id}`,
+			name,
+		]),
+		one("Plugin", api.pipelineDestinations.get({ ...at, id }), ({ name }) => [
+			`plugins/${id}`,
+			name,
+		]),
+		listed(
+			"Plugin config",
+			api.organizationPluginConfigs.list({ ...at, limit: MAX_ROWS }),
+			({ id, team_id, name }) => [`plugin_configs/${team_id}/${id}`, name || `Config ${id}`],
+		).then((configs) => configs.filter(({ path }) => path.endsWith(`/${id}`))),
+	]);
+}
+
+const isId = (text: string) => UUID.test(text) || NUMBER.test(text);
+
+/** The exports, and what pauses or resumes them. */
+async function loadExports(asked: { organization: string; limit: number }) {
+	const { results } = await readable(api.batchExports.list(asked));
+	return [
+		results.map(({ id, name }) => ({ path: `batch_exports/${id}`, words: name, kind: "Export" })),
+		results.map(({ id, name, paused }) => ({
+			path: `batch_exports/${id}?do=${paused ? "resume" : "pause"}`,
+			words: `${paused ? "Resume" : "Pause"} ${name}`,
+			kind: "Action",
+		})),
+	];
+}
+
 /** Returns the newest objects of each kind that the API doesn't search. */
 async function load(organization: string) {
 	const asked = { organization, limit: MAX_ROWS };
-	const own = me.value?.organizations.find(({ id }) => id === organization);
-	const isAdmin = (own?.membership_level ?? 0) >= 8;
-	return Promise.all([
-		listed("Export", api.batchExports.list(asked), ({ id, name }) => [`batch_exports/${id}`, name]),
-		...(isAdmin
-			? [
-					listed("Webhook", api.webhooks.list(asked), ({ id, url }) => [`webhooks/${id}`, url]),
-					listed("Audit stream", api.auditStreams.list(asked), ({ id, name }) => [
-						`audit_streams/${id}`,
-						name,
-					]),
-					listed("Service account", api.serviceAccounts.list(asked), ({ id, name }) => [
-						`service_accounts/${id}`,
-						name,
-					]),
-				]
-			: []),
+	const ofAdmins = isAdminOf(organization)
+		? [
+				listed("Webhook", api.webhooks.list(asked), ({ id, url }) => [`webhooks/${id}`, url]),
+				listed("Audit stream", api.auditStreams.list(asked), ({ id, name }) => [
+					`audit_streams/${id}`,
+					name,
+				]),
+				listed("Service account", api.serviceAccounts.list(asked), ({ id, name }) => [
+					`service_accounts/${id}`,
+					name,
+				]),
+			]
+		: [];
+	const [[exports = [], switches = []], ...others] = await Promise.all([
+		loadExports(asked),
+		...ofAdmins,
 	]);
+	return [exports, ...others, switches];
 }
 
 /** Searches, a moment after the last letter. */
@@ -105,11 +201,16 @@ function useTargets(organization: string | undefined, text: string) {
 			loaded.current = undefined;
 			throw error;
 		});
-		const [searched, all] = await Promise.all([search(organization, text), loaded.current]);
+		const finding = isId(text) ? byId(organization, text) : search(organization, text);
+		const [searched, all] = await Promise.all([finding, loaded.current]);
 		const named = all.flatMap((objects) =>
-			objects.filter(({ words }) => has(words, text)).slice(0, MAX_FOUND),
+			objects
+				.filter(({ path, words }) =>
+					UUID.test(text) ? path.endsWith(`/${text.toLowerCase()}`) : has(words, text),
+				)
+				.slice(0, MAX_FOUND),
 		);
-		return [...searched, ...named].map(({ path, ...target }) => ({
+		return [...searched.flat(), ...named].map(({ path, ...target }) => ({
 			...target,
 			path: pathIn(organization, path),
 		}));
@@ -132,6 +233,7 @@ function useTargets(organization: string | undefined, text: string) {
 	const isSearched = organization === undefined || text === "" || found?.text === text;
 	const targets = [
 		...pagesOf(organization).filter(({ words }) => has(words, text)),
+		...(text === "" ? [] : actionsOf(organization).filter(({ words }) => has(words, text))),
 		...(text !== "" && found?.text === text ? found.objects : []),
 	];
 	return { targets, isSearched };
@@ -172,8 +274,8 @@ function Finder({
 				<input
 					type="text"
 					role="combobox"
-					aria-label="Page or name"
-					placeholder="Page or name"
+					aria-label="Page, name, id or action"
+					placeholder="Page, name, id or action"
 					aria-expanded="true"
 					aria-controls={id}
 					aria-activedescendant={targets.length > 0 ? `${id}-${at}` : undefined}
@@ -216,7 +318,7 @@ function Finder({
 	);
 }
 
-/** Leads to any page, and to objects by their names (docs/console.md#going-to-a-page). */
+/** Leads to any page, to objects by their names or ids, and to actions (docs/console.md#going-to-a-page). */
 export default function Palette({ onClose }: { onClose: () => void }) {
 	const { path } = useLocation();
 	const organization = organizationIn(path) ?? (me.value && usualOrganization(me.value));

@@ -1,7 +1,7 @@
 import { useState } from "preact/hooks";
 import lazy from "preact-iso/lazy";
 import { useRoute } from "preact-iso/router";
-import { useLoad } from "../../load.ts";
+import { useLoad, useQuery } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { usePolling } from "../../polling.ts";
 import { api } from "../../session.ts";
@@ -113,8 +113,10 @@ function Export({ opened, tab }: { opened: Opened; tab: string }) {
 	// Don't reload while the user edits the settings.
 	usePolling(refresh, isBusy ? BUSY_MS : IDLE_MS, tab !== "settings");
 	const { to } = useOrganization();
-	const [isUnpausing, setUnpausing] = useState(false);
-	const [isPausing, setPausing] = useState(false);
+	// The palette leads to these dialogs.
+	const [{ do: asked }] = useQuery();
+	const [isUnpausing, setUnpausing] = useState(asked === "resume" && of.paused);
+	const [isPausing, setPausing] = useState(asked === "pause" && !of.paused);
 	const [, , Content] = TABS.find(([name]) => name === tab) ?? TABS[0];
 	return (
 		<PageView
