@@ -52,4 +52,42 @@ inBrowser("the credentials of an organization", (open) => {
 		const other = await open(`${path}/credentials`, { key: member });
 		await other.getByText("Only admins can see this").waitFor();
 	});
+
+	test("other lists are sorted by their columns, and saved in that order", async () => {
+		const { client, at, path } = await newOrganization();
+		for (const name of ["Zebra", "=apple", "Ähre"])
+			await client.organizationProjects.create(at, { name });
+		const page = await open(`${path}/projects`);
+		const names = () =>
+			page.getByRole("table", { name: "Projects" }).getByRole("link").allInnerTexts();
+		await page.getByRole("link", { name: "Zebra" }).waitFor();
+		const title = page.getByRole("columnheader", { name: "Name" });
+		await title.getByRole("button").click();
+		await expect.poll(names).toEqual(["=apple", "Ähre", "Default project", "Zebra"]);
+		expect(await title.getAttribute("aria-sort")).toBe("ascending");
+		await title.getByRole("button").click();
+		await expect.poll(names).toEqual(["Zebra", "Default project", "Ähre", "=apple"]);
+		await checkLooks(page, "projects-sorted");
+		const saving = page.waitForEvent("download");
+		await button(page, "Save as CSV").click();
+		const [head, ...lines] = (await readFile(await (await saving).path(), "utf8")).split("\r\n");
+		expect(head).toBe("\ufeffName,Visibility,Time zone,Created,ID");
+		expect(lines[0]).toMatch(/^Zebra,Everyone,/);
+		expect(lines[3]).toMatch(/^'=apple,/);
+		await title.getByRole("button").click();
+		await expect.poll(() => new URL(page.url()).search).toBe("");
+	});
+
+	test("members who weren't active are found by admins", async () => {
+		const { organization, path } = await newOrganization();
+		await newMember(organization.id, 1);
+		const page = await open(`${path}/members`);
+		await page.getByRole("row", { name: "Robin" }).waitFor();
+		await page.getByLabel("Activity").selectOption("Not active for 90 days");
+		await page.getByText("No members found").waitFor();
+		await page.getByLabel("Activity").selectOption("Active or not");
+		await page.getByRole("row", { name: "Robin" }).waitFor();
+		await page.getByRole("button", { name: "Joined" }).click();
+		await page.getByRole("row", { name: "Robin" }).waitFor();
+	});
 });

@@ -285,10 +285,14 @@ inBrowser("people", (open) => {
 		await button(page, "Add person").click();
 		await page.getByLabel("Email address of a member").fill(email);
 		await checkLooks(page, "people-project-add");
-		await page.getByRole("radio", { name: "Admin" }).check();
 		await button(page, "Add person").last().click();
 		await note(page, "Robin was added to the project.");
 		await page.getByRole("row", { name: email }).waitFor();
+		await button(page, "Change level of Robin").click();
+		await page.getByRole("radio", { name: "Admin" }).check();
+		await button(page, "Change level").last().click();
+		await note(page, "The level of Robin in Payroll is now admin.");
+		await page.getByRole("row", { name: email }).getByText("Admin").waitFor();
 		await button(page, "Remove Robin").click();
 		await checkLooks(page, "people-project-remove");
 		await page.getByRole("dialog").getByRole("button", { name: "Cancel" }).click();
@@ -307,6 +311,7 @@ inBrowser("people", (open) => {
 		await button(page, "Delete project").click();
 		const sure = button(page, "Delete project").last();
 		await expect.poll(() => sure.isDisabled()).toBe(true);
+		await page.getByText(/^This deletes 1 member.* 1 event/).waitFor();
 		await page.getByRole("textbox", { name: /^Type/ }).fill("Pay");
 		await checkLooks(page, "people-project-delete");
 		await sure.click();

@@ -17,6 +17,10 @@ function keep(blob: Blob, name: string) {
 	setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
 }
 
+/** Saves a text, with a mark for spreadsheets that it is UTF-8. */
+export const saveText = (text: string, name: string) =>
+	keep(new Blob(["\ufeff", text], { type: "text/csv;charset=utf-8" }), name);
+
 async function errorOf(response: Response) {
 	const fields: unknown = await response.json().catch(() => undefined);
 	const { type, code, detail } = Object(fields);

@@ -200,18 +200,21 @@ type Range = { limit: number; offset: number };
 export const MAX_ROWS = 1000;
 
 /**
- * Returns a page of the rows that `matches` accepts. For filters that the API doesn't have: all
- * rows are loaded.
- * @param matches undefined without filters; only the page is loaded then
+ * Returns a page of the rows that `matches` accepts, sorted by `compare`. For filters and orders that
+ * the API doesn't have: all rows are loaded.
+ * @param matches undefined without filters; without `compare` either, only the page is loaded
  */
 export async function filtered<T>(
 	list: (range: Range) => Pages<T>,
 	page: Range,
 	matches: ((row: T) => boolean) | undefined,
+	compare?: ((a: T, b: T) => number) | undefined,
 ): Promise<Page<T>> {
-	if (!matches) return list(page);
+	if (!matches && !compare) return list(page);
 	const found: T[] = [];
-	for await (const row of list({ limit: MAX_ROWS, offset: 0 })) if (matches(row)) found.push(row);
+	for await (const row of list({ limit: MAX_ROWS, offset: 0 }))
+		if (matches?.(row) ?? true) found.push(row);
+	if (compare) found.sort(compare);
 	return {
 		count: found.length,
 		next: found.length > page.offset + page.limit ? "" : null,

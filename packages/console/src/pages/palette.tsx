@@ -210,7 +210,9 @@ function useTargets(organization: string | undefined, text: string) {
 				)
 				.slice(0, MAX_FOUND),
 		);
-		return [...searched.flat(), ...named].map(({ path, ...target }) => ({
+		// An object that has the id is nearer than what only contains it.
+		const objects = isId(text) ? [...named, ...searched.flat()] : [...searched.flat(), ...named];
+		return objects.map(({ path, ...target }) => ({
 			...target,
 			path: pathIn(organization, path),
 		}));

@@ -19,3 +19,7 @@ export function fromLocal(value: string, meant?: number) {
 	const isMeant = meant !== undefined && toLocal(meant) === value;
 	return new Date(isMeant ? meant : isUtc ? `${value}Z` : value).toISOString();
 }
+
+/** Returns the hour this many days from now: a page that is drawn again asks for the same list. */
+export const hourAfter = (days: number) =>
+	`${new Date(Date.now() + days * 86_400_000).toISOString().slice(0, 13)}:00:00Z`;

@@ -8,6 +8,8 @@ import { formatNumber } from "./values.tsx";
 export type Column<T> = {
 	title: string;
 	cell: (row: T) => ComponentChildren;
+	/** What sorted lists are sorted by, and saved as (`useSorted`). */
+	value?: (row: T) => string | number | null;
 	/** Whether the heading is only for screen readers. */
 	isHidden?: boolean;
 	/** Shown beside the title of the heading. */
@@ -24,7 +26,17 @@ export const buttons = <T,>(cell: Column<T>["cell"], title = "Actions"): Column<
 	cell,
 });
 
-type Shown<T> = Omit<List<T>, "refresh">;
+/** How a list is sorted and saved (`useSorted`). */
+export type Sorting = {
+	/** The title of a column, as a button that sorts the list by it. */
+	heading: (title: string) => ComponentChildren;
+	/** The order by a column, for screen readers. */
+	order: (title: string) => "ascending" | "descending" | "none";
+	/** A button that saves all rows as CSV. */
+	save: ComponentChildren;
+};
+
+type Shown<T> = Omit<List<T>, "refresh"> & { sorting?: Sorting };
 
 type Identified = { id: string | number };
 
@@ -86,13 +98,28 @@ const Rows = <T extends Identified>({
 	isLoading,
 	label,
 	columns,
-}: Pick<TableProps<T>, "label" | "columns"> & { rows: T[]; isLoading: boolean }) => (
+	sorting,
+}: Pick<TableProps<T>, "label" | "columns"> & {
+	rows: T[];
+	isLoading: boolean;
+	sorting: Sorting | undefined;
+}) => (
 	<table role="table" aria-label={label} aria-busy={isLoading}>
 		<thead role="rowgroup">
 			<tr role="row">
-				{columns.map(({ title, isHidden, heading, align }) => (
-					<th key={title} role="columnheader" scope="col" data-align={align}>
-						<span class={isHidden ? "unseen" : undefined}>{title}</span>
+				{columns.map(({ title, isHidden, heading, align, value }) => (
+					<th
+						key={title}
+						role="columnheader"
+						scope="col"
+						data-align={align}
+						aria-sort={value && sorting?.order(title)}
+					>
+						{value && sorting ? (
+							sorting.heading(title)
+						) : (
+							<span class={isHidden ? "unseen" : undefined}>{title}</span>
+						)}
 						{heading}
 					</th>
 				))}
@@ -157,6 +184,7 @@ export function Table<T extends Identified>({
 				isLoading={list.isLoading}
 				label={label}
 				columns={[...column, ...columns]}
+				sorting={list.sorting}
 			/>
 			{list.parameter && <Pager list={list} label={label} parameter={list.parameter} />}
 		</>
@@ -173,7 +201,7 @@ function Pager<T>({
 	parameter: string;
 }) {
 	const [, change] = useQuery();
-	const { data, offset, limit } = list;
+	const { data, offset, limit, sorting } = list;
 	if (!data) return null;
 	const { count, results } = data;
 	/** A disabled button keeps the focus, which it has after the user opened the last page. */
@@ -200,6 +228,7 @@ function Pager<T>({
 					{button("Next", offset + results.length, data.next === null)}
 				</span>
 			)}
+			{sorting?.save}
 		</nav>
 	);
 }

@@ -1,11 +1,12 @@
 import type { BatchExport } from "tenantry-client";
-import { filtered, has, useList, useQuery } from "../../load.ts";
+import { has, useQuery } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
 import { LinkButton } from "../../ui/button.tsx";
 import { Empty } from "../../ui/feedback.tsx";
 import { Filter, Filters, ProjectFilter, Search } from "../../ui/filters.tsx";
 import { PageView } from "../../ui/page.tsx";
+import { useSorted } from "../../ui/sorted.tsx";
 import { type Column, Table } from "../../ui/table.tsx";
 import { placeOf, TYPES, wordsOfType } from "./destinations.ts";
 import {
@@ -46,6 +47,7 @@ function columnsOf(projects: Projects, to: (path: string) => string): Column<Bat
 	return [
 		{
 			title: "Name",
+			value: ({ name }) => name,
 			cell: (of) => (
 				<>
 					<a href={to(`batch_exports/${of.id}`)}>
@@ -61,6 +63,7 @@ function columnsOf(projects: Projects, to: (path: string) => string): Column<Bat
 		{ title: "State", cell: (of) => <ExportState of={of} /> },
 		{
 			title: "Destination",
+			value: ({ destination }) => `${wordsOfType(destination.type)} ${placeOf(destination) ?? ""}`,
 			cell: ({ destination }) => (
 				<span>
 					{wordsOfType(destination.type)}
@@ -70,6 +73,7 @@ function columnsOf(projects: Projects, to: (path: string) => string): Column<Bat
 		},
 		{
 			title: "Interval",
+			value: ({ interval }) => wordsOfInterval(interval),
 			cell: ({ interval }) => <span class="nowrap">{wordsOfInterval(interval)}</span>,
 		},
 		{ title: "Runs", cell: (of) => <Squares of={of} path={to(`batch_exports/${of.id}`)} /> },
@@ -92,19 +96,20 @@ export default function BatchExports() {
 	const [{ project, search, state, type, interval }] = useQuery();
 	const filters = { search, state, type, interval };
 	const isFiltered = Object.values(filters).some(Boolean);
-	const list = useList(
-		(page, signal) =>
-			filtered(
-				(range) =>
-					project
-						? api.projectBatchExports.list({ project, ...range }, { signal })
-						: api.batchExports.list({ ...at, ...range }, { signal }),
-				page,
-				isFiltered ? (of) => matches(of, filters) : undefined,
-			),
-		[organization.id, project, ...Object.values(filters)],
-	);
 	const projects = organization.teams;
+	const columns = columnsOf(projects, to);
+	const list = useSorted(
+		(range, options) =>
+			project
+				? api.projectBatchExports.list({ project, ...range }, options)
+				: api.batchExports.list({ ...at, ...range }, options),
+		[organization.id, project, ...Object.values(filters)],
+		{
+			columns,
+			name: "batch-exports",
+			matches: isFiltered ? (of) => matches(of, filters) : undefined,
+		},
+	);
 	return (
 		<PageView
 			title="Batch exports"
@@ -115,7 +120,7 @@ export default function BatchExports() {
 			<Table
 				list={list}
 				label="Batch exports"
-				columns={columnsOf(projects, to)}
+				columns={columns}
 				notFound={(isFiltered || project) && "Change or remove the filters."}
 				empty={
 					<Empty title="No exports yet">

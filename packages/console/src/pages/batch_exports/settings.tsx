@@ -8,7 +8,6 @@ import { useSave } from "../../ui/conflict.tsx";
 import { confirm } from "../../ui/dialog.tsx";
 import { say } from "../../ui/feedback.tsx";
 import { Form, text } from "../../ui/form.tsx";
-import { Going } from "../../ui/going.tsx";
 import { fromLocal, toLocal } from "../../ui/moments.ts";
 import { Danger, DangerZone, Section } from "../../ui/page.tsx";
 import { besideSettings, changesOf, labelOf } from "../../ui/settings.ts";
@@ -83,6 +82,7 @@ async function historyOf(at: Opened["at"], signal: AbortSignal) {
 }
 
 async function remove({ of, at }: Opened, onDone: () => void) {
+	const { Going } = await import("../../ui/going.tsx");
 	const isSure = await confirm({
 		title: `Delete “${of.name}”?`,
 		text: (

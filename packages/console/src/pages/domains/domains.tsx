@@ -1,22 +1,39 @@
 import { useState } from "preact/hooks";
 import type { Domain } from "tenantry-client";
-import { useList, useNavigate, useQuery } from "../../load.ts";
+import { useNavigate, useQuery } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
 import { Empty } from "../../ui/feedback.tsx";
 import { Filters, Search } from "../../ui/filters.tsx";
 import { Field, FormDialog, text } from "../../ui/form.tsx";
 import { PageView } from "../../ui/page.tsx";
+import { useSorted } from "../../ui/sorted.tsx";
 import { type Column, Table } from "../../ui/table.tsx";
 import { Time } from "../../ui/values.tsx";
 import { enforcementName } from "./enforcement.ts";
 import { VerifiedBadge } from "./verification.tsx";
 
 const columnsOf = (to: (path: string) => string): Column<Domain>[] => [
-	{ title: "Domain", cell: ({ id, domain }) => <a href={to(`domains/${id}`)}>{domain}</a> },
-	{ title: "State", cell: ({ is_verified }) => <VerifiedBadge isVerified={is_verified} /> },
-	{ title: "Verified", cell: ({ verified_at }) => <Time value={verified_at} /> },
-	{ title: "Sign-in", cell: ({ sso_enforcement }) => enforcementName(sso_enforcement) },
+	{
+		title: "Domain",
+		value: ({ domain }) => domain,
+		cell: ({ id, domain }) => <a href={to(`domains/${id}`)}>{domain}</a>,
+	},
+	{
+		title: "State",
+		value: ({ is_verified }) => (is_verified ? "Verified" : "Not verified"),
+		cell: ({ is_verified }) => <VerifiedBadge isVerified={is_verified} />,
+	},
+	{
+		title: "Verified",
+		value: ({ verified_at }) => verified_at,
+		cell: ({ verified_at }) => <Time value={verified_at} />,
+	},
+	{
+		title: "Sign-in",
+		value: (domain) => enforcementName(domain.sso_enforcement),
+		cell: ({ sso_enforcement }) => enforcementName(sso_enforcement),
+	},
 	{
 		title: "New people join",
 		cell: ({ jit_provisioning_enabled }) =>
@@ -57,9 +74,11 @@ export default function Domains() {
 	const { at, isAdmin, to } = useOrganization();
 	const [isAdding, setAdding] = useState(false);
 	const [{ search }] = useQuery();
-	const list = useList(
-		(page, signal) => api.domains.list({ ...at, ...page, search }, { signal }),
+	const columns = columnsOf(to);
+	const list = useSorted(
+		(range, options) => api.domains.list({ ...at, ...range, search }, options),
 		[at.organization, search],
+		{ columns, name: "domains" },
 	);
 	const add = (
 		<button type="button" onClick={() => setAdding(true)}>
@@ -78,7 +97,7 @@ export default function Domains() {
 			<Table
 				list={list}
 				label="Domains"
-				columns={columnsOf(to)}
+				columns={columns}
 				notFound={search && `No domain contains “${search}”.`}
 				empty={
 					<Empty title="No domains">

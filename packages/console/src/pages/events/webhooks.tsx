@@ -1,11 +1,12 @@
 import type { Webhook } from "tenantry-client";
-import { filtered, has, useList, useQuery } from "../../load.ts";
+import { has, useQuery } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
 import { LinkButton } from "../../ui/button.tsx";
 import { Empty } from "../../ui/feedback.tsx";
 import { Filter, Filters, Search } from "../../ui/filters.tsx";
 import { PageView } from "../../ui/page.tsx";
+import { useSorted } from "../../ui/sorted.tsx";
 import { type Column, Table } from "../../ui/table.tsx";
 import { Time } from "../../ui/values.tsx";
 import { AdminsOnly } from "./admins_only.tsx";
@@ -23,6 +24,7 @@ import {
 const columnsOf = (to: (path: string) => string): Column<Webhook>[] => [
 	{
 		title: "Endpoint",
+		value: ({ url }) => url,
 		cell: ({ id, format, url, description }) => (
 			<>
 				<a href={to(`webhooks/${id}`)}>{url}</a>
@@ -33,6 +35,7 @@ const columnsOf = (to: (path: string) => string): Column<Webhook>[] => [
 	},
 	{
 		title: "Health",
+		value: (webhook) => HEALTH[healthOf(webhook)][0],
 		cell: (webhook) => (
 			<div>
 				<HealthBadge webhook={webhook} />
@@ -40,9 +43,14 @@ const columnsOf = (to: (path: string) => string): Column<Webhook>[] => [
 			</div>
 		),
 	},
-	{ title: "Events", cell: ({ types }) => <Types types={types} /> },
+	{
+		title: "Events",
+		value: ({ types }) => types.join(" "),
+		cell: ({ types }) => <Types types={types} />,
+	},
 	{
 		title: "Last delivery",
+		value: ({ last_delivery }) => last_delivery?.created_at ?? null,
 		cell: ({ last_delivery: last }) =>
 			last ? (
 				<div>
@@ -64,18 +72,19 @@ function List() {
 	const { at, organization, to } = useOrganization();
 	const [{ search = "", health = "" }] = useQuery();
 	const isFiltered = search !== "" || health !== "";
-	const list = useList(
-		(page, signal) =>
-			filtered(
-				(range) => api.webhooks.list({ ...at, ...range }, { signal }),
-				page,
-				isFiltered
-					? (webhook) =>
-							has(`${webhook.url} ${webhook.description}`, search) &&
-							(health === "" || healthOf(webhook) === health)
-					: undefined,
-			),
+	const columns = columnsOf(to);
+	const list = useSorted(
+		(range, options) => api.webhooks.list({ ...at, ...range }, options),
 		[organization.id, search, health],
+		{
+			columns,
+			name: "webhooks",
+			matches: isFiltered
+				? (webhook) =>
+						has(`${webhook.url} ${webhook.description}`, search) &&
+						(health === "" || healthOf(webhook) === health)
+				: undefined,
+		},
 	);
 	const add = <LinkButton href={to("webhooks/new")}>Add webhook</LinkButton>;
 	return (
@@ -91,7 +100,7 @@ function List() {
 			<Table
 				list={list}
 				label="Webhooks"
-				columns={columnsOf(to)}
+				columns={columns}
 				notFound={isFiltered && "No webhook matches the filters."}
 				empty={
 					<Empty title="No webhooks yet">

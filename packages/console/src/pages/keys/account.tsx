@@ -12,13 +12,13 @@ import { Empty, say } from "../../ui/feedback.tsx";
 import { LoadedPage, PageView, Section } from "../../ui/page.tsx";
 import { Badge, Facts, levelName, Time } from "../../ui/values.tsx";
 import { AccountForm, type AccountSettings } from "./account_form.tsx";
-import { OnlyAdmins } from "./accounts.tsx";
 import { EditKey } from "./edit_view.tsx";
 import { Issuer, IssuerSection, NewIssuer } from "./issuers.tsx";
 import { KeyList } from "./key_list.tsx";
 import { KeyView } from "./key_view.tsx";
 import { keysOf } from "./keys.ts";
 import { NewKey } from "./new_view.tsx";
+import { OnlyAdmins } from "./only_admins.tsx";
 
 const LABELS = { name: "Name", level: "Level", projects: "Private projects" };
 

@@ -1,32 +1,41 @@
 import { useState } from "preact/hooks";
 import type { ServiceAccount } from "tenantry-client";
-import { filtered, has, useList, useNavigate, useQuery } from "../../load.ts";
+import { has, useNavigate, useQuery } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
 import { Dialog } from "../../ui/dialog.tsx";
 import { Empty, say } from "../../ui/feedback.tsx";
 import { Filters, Search } from "../../ui/filters.tsx";
 import { PageView } from "../../ui/page.tsx";
+import { useSorted } from "../../ui/sorted.tsx";
 import { type Column, Table } from "../../ui/table.tsx";
 import { Badge, levelName, nameOf, Time } from "../../ui/values.tsx";
 import { AccountForm } from "./account_form.tsx";
+import { OnlyAdmins, WHAT } from "./only_admins.tsx";
 
 const columnsOf = (to: (path: string) => string): Column<ServiceAccount>[] => [
 	{
 		title: "Name",
+		value: ({ name }) => name,
 		cell: ({ id, name }) => (
 			<a href={to(`service_accounts/${id}`)}>
 				<strong>{name}</strong>
 			</a>
 		),
 	},
-	{ title: "Level", cell: ({ level }) => <Badge>{levelName(level)}</Badge> },
+	{
+		title: "Level",
+		value: ({ level }) => levelName(level),
+		cell: ({ level }) => <Badge>{levelName(level)}</Badge>,
+	},
 	{
 		title: "Last used",
+		value: ({ last_used_at }) => last_used_at,
 		cell: ({ last_used_at }) => (last_used_at ? <Time value={last_used_at} isRelative /> : "Never"),
 	},
 	{
 		title: "Created",
+		value: ({ created_at }) => created_at,
 		cell: ({ created_at, created_by }) => (
 			<div>
 				<Time value={created_at} />
@@ -54,21 +63,19 @@ function New({ onClose }: { onClose: () => void }) {
 	);
 }
 
-const WHAT =
-	"Create service accounts for programs, such as deployments, scripts and dashboards. They belong to the organization, and stay when the person who created them leaves.";
-
 function List() {
 	const { at, organization, to } = useOrganization();
 	const [{ search = "" }] = useQuery();
 	const [isMaking, setMaking] = useState(false);
-	const list = useList(
-		(page, signal) =>
-			filtered(
-				(range) => api.serviceAccounts.list({ ...at, ...range }, { signal }),
-				page,
-				search ? ({ name }) => has(name, search) : undefined,
-			),
+	const columns = columnsOf(to);
+	const list = useSorted(
+		(range, options) => api.serviceAccounts.list({ ...at, ...range }, options),
 		[organization.id, search],
+		{
+			columns,
+			name: "service-accounts",
+			matches: search ? ({ name }) => has(name, search) : undefined,
+		},
 	);
 	return (
 		<PageView
@@ -86,7 +93,7 @@ function List() {
 			<Table
 				list={list}
 				label="Service accounts"
-				columns={columnsOf(to)}
+				columns={columns}
 				notFound={search && `No service account has “${search}” in its name.`}
 				empty={
 					<Empty title="No service accounts yet">
@@ -98,15 +105,6 @@ function List() {
 		</PageView>
 	);
 }
-
-/** Replaces the pages of service accounts if the user is only a member. */
-export const OnlyAdmins = () => (
-	<PageView title="Service accounts" lead={WHAT}>
-		<Empty title="Only admins can see this">
-			If your program needs a service account, ask an admin of your organization.
-		</Empty>
-	</PageView>
-);
 
 export default function Accounts() {
 	const { isAdmin } = useOrganization();

@@ -5,11 +5,12 @@ import { api } from "../../session.ts";
 import { Download } from "../../ui/download.tsx";
 import { Empty } from "../../ui/feedback.tsx";
 import { Filter, Filters, Search } from "../../ui/filters.tsx";
+import { hourAfter } from "../../ui/moments.ts";
 import { PageView } from "../../ui/page.tsx";
 import { summaryOf } from "../../ui/scopes.ts";
 import { type Column, Table } from "../../ui/table.tsx";
 import { Badge, Time } from "../../ui/values.tsx";
-import { expiresSoon, hourAfter, isUnused, UNUSED_DAYS } from "./states.ts";
+import { expiresSoon, isUnused, UNUSED_DAYS } from "./states.ts";
 
 type Kind = Credential["kind"];
 

@@ -46,9 +46,6 @@ export const momentOf = (value: string) => TIME.format(new Date(value));
 export const dayAfter = (days: number) =>
 	`${new Date(inDays(days)).toISOString().slice(0, 16)}:00Z`;
 
-/** The same, to the hour: a page that is drawn again asks for the same list. */
-export const hourAfter = (days: number) => `${dayAfter(days).slice(0, 14)}00:00Z`;
-
 /**
  * Returns the choice with which the form of a new key begins.
  * @param limit when the key of this session expires

@@ -1,17 +1,22 @@
 import { useState } from "preact/hooks";
 import type { Member } from "tenantry-client";
-import { useList, useQuery } from "../../load.ts";
+import { useQuery } from "../../load.ts";
 import { useLeave, useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
 import { PlainButton, SmallButton } from "../../ui/button.tsx";
 import { Filter, Filters, Search } from "../../ui/filters.tsx";
+import { hourAfter } from "../../ui/moments.ts";
 import { RowMenu } from "../../ui/row_menu.tsx";
+import { useSorted } from "../../ui/sorted.tsx";
 import { buttons, type Column, Table } from "../../ui/table.tsx";
 import { Badge, LEVELS, levelName, Person, Time } from "../../ui/values.tsx";
 import { ChangeLevel, isMe, personOf, useRights } from "./member_actions.tsx";
 import { levelIn, People } from "./parts.tsx";
 import { ResetFactor } from "./reset_factor.tsx";
 import { SignInAccounts } from "./sign_in_accounts.tsx";
+
+/** The filter for members who weren't active. */
+const INACTIVE_DAYS = 90;
 
 function TwoFactor({ member }: { member: Member }) {
 	const { organization } = useOrganization();
@@ -61,34 +66,58 @@ const columnsOf = (
 ): Column<Member>[] => [
 	{
 		title: "Name",
+		value: personOf,
 		cell: (member) => (
 			<Person user={member.user} href={hrefOf(member)}>
 				{isMe(member) && <Badge>You</Badge>}
 			</Person>
 		),
 	},
-	{ title: "Level", cell: ({ level }) => <Badge>{levelName(level)}</Badge> },
-	{ title: "Two-factor", cell: (member) => <TwoFactor member={member} /> },
-	{ title: "Joined", cell: ({ joined_at }) => <Time value={joined_at} isRelative /> },
+	{
+		title: "Level",
+		value: ({ level }) => level,
+		cell: ({ level }) => <Badge>{levelName(level)}</Badge>,
+	},
+	{
+		title: "Two-factor",
+		value: ({ is_2fa_enabled }) => (is_2fa_enabled ? "On" : "Off"),
+		cell: (member) => <TwoFactor member={member} />,
+	},
+	{
+		title: "Joined",
+		value: ({ joined_at }) => joined_at,
+		cell: ({ joined_at }) => <Time value={joined_at} isRelative />,
+	},
 	buttons((member) => <Actions member={member} {...changes} />),
 ];
 
 /** The members of an organization (docs/organizations.md#members). */
 export default function Members() {
 	const { at, isAdmin, seesMembers, to } = useOrganization();
-	const [{ search, order, level, is_2fa_enabled }] = useQuery();
+	const [{ search, order, level, is_2fa_enabled, activity }] = useQuery();
 	const filters = {
 		search,
 		order,
 		level: level ? levelIn(level) : undefined,
 		is_2fa_enabled: is_2fa_enabled ? is_2fa_enabled === "true" : undefined,
+		inactive_since: isAdmin && activity === "none" ? hourAfter(-INACTIVE_DAYS) : undefined,
 	};
 	const [changing, setChanging] = useState<Member[]>();
 	const [shown, setShown] = useState<Member>();
 	const [resetting, setResetting] = useState<Member>();
-	const list = useList(
-		(page, signal) => api.members.list({ ...at, ...page, ...filters }, { signal }),
+	const columns = columnsOf(
+		{
+			onChange: setChanging,
+			onAccounts: setShown,
+			onReset: setResetting,
+			reload: () => list.reload(),
+		},
+		({ user }) => (seesMembers ? to(`members/${user.uuid}`) : undefined),
+	);
+	const list = useSorted(
+		(range, options) => api.members.list({ ...at, ...range, ...filters }, options),
 		[at.organization, ...Object.values(filters)],
+		{ columns, name: "members" },
 	);
 	const { mayChange, mayRemove, remove } = useRights(list.reload);
 	return (
@@ -105,6 +134,16 @@ export default function Members() {
 						["false", "Without two-factor"],
 					]}
 				/>
+				{isAdmin && (
+					<Filter
+						name="activity"
+						label="Activity"
+						options={[
+							["", "Active or not"],
+							["none", `Not active for ${INACTIVE_DAYS} days`],
+						]}
+					/>
+				)}
 				<Filter
 					name="order"
 					label="Order"
@@ -117,15 +156,7 @@ export default function Members() {
 			<Table
 				list={list}
 				label="Members"
-				columns={columnsOf(
-					{
-						onChange: setChanging,
-						onAccounts: setShown,
-						onReset: setResetting,
-						reload: list.reload,
-					},
-					({ user }) => (seesMembers ? to(`members/${user.uuid}`) : undefined),
-				)}
+				columns={columns}
 				notFound="No member matches the search and the filters."
 				choosing={
 					isAdmin

@@ -1,27 +1,38 @@
 import { useState } from "preact/hooks";
 import type { Project } from "tenantry-client";
-import { useList, useNavigate, useQuery } from "../../load.ts";
+import { useNavigate, useQuery } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
 import { Empty } from "../../ui/feedback.tsx";
 import { Filters, Search } from "../../ui/filters.tsx";
 import { FormDialog } from "../../ui/form.tsx";
 import { PageView } from "../../ui/page.tsx";
+import { useSorted } from "../../ui/sorted.tsx";
 import { type Column, Table } from "../../ui/table.tsx";
 import { Badge, Copy, Time } from "../../ui/values.tsx";
 import { ProjectFields, valuesIn } from "./fields.tsx";
 
 const columnsOf = (to: (path: string) => string): Column<Project>[] => [
-	{ title: "Name", cell: ({ id, name }) => <a href={to(`projects/${id}`)}>{name}</a> },
+	{
+		title: "Name",
+		value: ({ name }) => name,
+		cell: ({ id, name }) => <a href={to(`projects/${id}`)}>{name}</a>,
+	},
 	{
 		title: "Visibility",
+		value: ({ access_control }) => (access_control ? "Private" : "Everyone"),
 		cell: ({ access_control }) =>
 			access_control ? <Badge>Private</Badge> : <span class="whole-words">Everyone</span>,
 	},
-	{ title: "Time zone", cell: ({ timezone }) => timezone },
-	{ title: "Created", cell: ({ created_at }) => <Time value={created_at} isRelative /> },
+	{ title: "Time zone", value: ({ timezone }) => timezone, cell: ({ timezone }) => timezone },
+	{
+		title: "Created",
+		value: ({ created_at }) => created_at,
+		cell: ({ created_at }) => <Time value={created_at} isRelative />,
+	},
 	{
 		title: "ID",
+		value: ({ id }) => id,
 		align: "end",
 		cell: ({ id, name }) => (
 			<span class="row-actions">
@@ -37,9 +48,11 @@ export default function Projects() {
 	const navigate = useNavigate();
 	const [isCreating, setCreating] = useState(false);
 	const [{ search }] = useQuery();
-	const list = useList(
-		(page, signal) => api.organizationProjects.list({ ...at, ...page, search }, { signal }),
+	const columns = columnsOf(to);
+	const list = useSorted(
+		(range, options) => api.organizationProjects.list({ ...at, ...range, search }, options),
 		[at.organization, search],
+		{ columns, name: "projects" },
 	);
 	return (
 		<PageView
@@ -59,7 +72,7 @@ export default function Projects() {
 			<Table
 				list={list}
 				label="Projects"
-				columns={columnsOf(to)}
+				columns={columns}
 				notFound={search && `No project that you can see has “$search” in its name.`}
 				empty={
 					<Empty title="No projects">
