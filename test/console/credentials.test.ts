@@ -87,7 +87,8 @@ inBrowser("the credentials of an organization", (open) => {
 		await page.getByText("No members found").waitFor();
 		await page.getByLabel("Activity").selectOption("Active or not");
 		await page.getByRole("row", { name: "Robin" }).waitFor();
-		await page.getByRole("button", { name: "Joined" }).click();
-		await page.getByRole("row", { name: "Robin" }).waitFor();
+		const title = page.getByRole("columnheader", { name: "Joined" });
+		await title.getByRole("button").click();
+		await expect.poll(() => title.getAttribute("aria-sort")).toBe("ascending");
 	});
 });
