@@ -127,7 +127,8 @@ inBrowser("the shell", (open) => {
 		await find("pause night", "Action");
 		await page.keyboard.press("Enter");
 		await button(page.getByRole("dialog"), "Pause export").click();
-		await page.getByText("The export is paused.").waitFor();
+		// The hint of the field says it, too.
+		await page.getByText("The export is paused.", { exact: true }).waitFor();
 		await find("resume", "Action");
 		await option.getByText("Resume Nightly copy").waitFor();
 		await field.fill("invite people");
