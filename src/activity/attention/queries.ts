@@ -4,6 +4,7 @@ import { hasScope, type ScopeObject } from "../../access/scopes.ts";
 import type { Tenant } from "../../access/tenant.ts";
 import { visibleProject } from "../../access/visible.ts";
 import { aliased } from "../../db/client.ts";
+import { accessControls } from "../../db/schema/access.ts";
 import { auditStreams } from "../../db/schema/audit_streams.ts";
 import { batchExports } from "../../db/schema/batch_exports.ts";
 import { ADMIN, PLUGINS_CONFIG } from "../../db/schema/levels.ts";
@@ -217,6 +218,12 @@ const selectSetup = ({ db, organization }: Tenant) =>
 				sql`exists (select 1 from ${webhooks} where ${eq(webhooks.organization_id, organization)})`.mapWith(
 					Boolean,
 				),
+			has_export_access: sql`exists (select 1 from ${accessControls} where ${and(
+				eq(accessControls.organization_id, organization),
+				eq(accessControls.resource, "batch_export"),
+				isNull(accessControls.role_id),
+				isNull(accessControls.user_id),
+			)})`.mapWith(Boolean),
 		})
 		.from(sql`(select 1)`);
 

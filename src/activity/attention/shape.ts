@@ -74,6 +74,9 @@ export const Attention = z
 			.object({
 				has_verified_domain: z.boolean().describe("Whether a domain is verified."),
 				has_webhook: z.boolean().describe("Whether there is a webhook."),
+				has_export_access: z
+					.boolean()
+					.describe("Whether an access control says what everyone may do with exports."),
 			})
 			.nullable()
 			.describe(

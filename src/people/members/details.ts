@@ -6,7 +6,6 @@ import { hasScope, type ScopeObject } from "../../access/scopes.ts";
 import type { Tenant } from "../../access/tenant.ts";
 import { visibleProject } from "../../access/visible.ts";
 import { aliased } from "../../db/client.ts";
-import { roles } from "../../db/schema/access.ts";
 import { activityLog } from "../../db/schema/activity_log.ts";
 import { batchExports } from "../../db/schema/batch_exports.ts";
 import { projects } from "../../db/schema/organizations.ts";
@@ -24,7 +23,6 @@ import { orNotFound } from "../../http/errors.ts";
 import { now } from "../../lib/time.ts";
 import { idOf, isHere } from "../identities/of_member.ts";
 import { select as selectIdentities, toIdentity } from "../identities/queries.ts";
-import { ROLES_OF_MEMBER } from "../memberships.ts";
 import { columns } from "./access_review.ts";
 import type { MemberDetails } from "./shape.ts";
 
@@ -89,15 +87,6 @@ const selectProjects = (tenant: Tenant, uuid: string) =>
 			),
 		)
 		.orderBy(projects.id)
-		.limit(LIMIT);
-
-const selectRoles = (tenant: Tenant, uuid: string) =>
-	tenant.db
-		.select({ id: roles.id, name: roles.name })
-		.from(members)
-		.innerJoin(roles, sql`${roles.id} in (${ROLES_OF_MEMBER})`)
-		.where(isTheirs(tenant, uuid))
-		.orderBy(roles.name)
 		.limit(LIMIT);
 
 /** Selects the sessions of a member that haven't expired, newest first. */
@@ -192,6 +181,7 @@ const NOT_A_MEMBER = {
 	last_active_at: null,
 	is_2fa_enabled: null,
 	has_social_auth: null,
+	roles: [],
 	keys: [],
 	apps: [],
 };
@@ -202,20 +192,18 @@ const NOT_A_MEMBER = {
  * @throws 404 for somebody who isn't a member, unless entries of the log are by or about them
  */
 export async function find(tenant: Tenant, uuid: string): Promise<z.infer<typeof MemberDetails>> {
-	const [[found], inProjects, withRoles, linked, sessions, accounts, exports, hooks] =
-		await tenant.read(
-			selectPerson(tenant, uuid),
-			selectProjects(tenant, uuid),
-			selectRoles(tenant, uuid),
-			selectIdentities(tenant)
-				.where(isHere(tenant, uuid))
-				.orderBy(identities.connection)
-				.limit(LIMIT),
-			selectSessions(tenant, uuid),
-			selectAccounts(tenant, uuid),
-			selectExports(tenant, uuid),
-			selectWebhooks(tenant, uuid),
-		);
+	const [[found], inProjects, linked, sessions, accounts, exports, hooks] = await tenant.read(
+		selectPerson(tenant, uuid),
+		selectProjects(tenant, uuid),
+		selectIdentities(tenant)
+			.where(isHere(tenant, uuid))
+			.orderBy(identities.connection)
+			.limit(LIMIT),
+		selectSessions(tenant, uuid),
+		selectAccounts(tenant, uuid),
+		selectExports(tenant, uuid),
+		selectWebhooks(tenant, uuid),
+	);
 	const isKnown = found && (found.id !== null || found.entries);
 	const { entries: _, is_service_account: __, ...person } = orNotFound(isKnown ? found : undefined);
 	const may = (object: ScopeObject) => hasScope(tenant.caller.key.scopes, `${object}:read`);
@@ -224,7 +212,6 @@ export async function find(tenant: Tenant, uuid: string): Promise<z.infer<typeof
 		...(person.id === null && NOT_A_MEMBER),
 		is_member: person.id !== null,
 		projects: inProjects,
-		roles: withRoles,
 		identities: linked.map(toIdentity),
 		sessions: sessions.map(({ session, ...row }) => ({
 			...row,

@@ -81,14 +81,22 @@ test("an admin is told what the organization lacks at first", async () => {
 	const { here, id } = await world();
 	const setup = async (key?: string) =>
 		(await here("GET", "/attention", key === undefined ? {} : { key })).body.setup;
-	expect(await setup()).toEqual({ has_verified_domain: false, has_webhook: false });
+	expect(await setup()).toEqual({
+		has_verified_domain: false,
+		has_webhook: false,
+		has_export_access: false,
+	});
 	await here("POST", "/webhooks", { body: { url: "https://192.0.2.1/", enabled: false } });
 	await db.insert(domains).values({
 		...{ id: v7(), domain: `${v7()}.example.com`, verification_challenge: "a" },
 		organization_id: sql`(select id from organizations where uuid = ${id})`,
 		verified_at: new Date().toISOString(),
 	});
-	expect(await setup()).toEqual({ has_verified_domain: true, has_webhook: true });
+	expect(await setup()).toEqual({
+		has_verified_domain: true,
+		has_webhook: true,
+		has_export_access: false,
+	});
 	expect(await setup((await join(id, 1)).key)).toBeNull();
 });
 

@@ -11,6 +11,7 @@ import { TenantryError } from "tenantry-client";
 import { SecondaryButton } from "./button.tsx";
 import { Dialog } from "./dialog.tsx";
 import { Words, wordsOf } from "./feedback.tsx";
+import { MayChange } from "./may_change.ts";
 import { useUnsaved } from "./unsaved.ts";
 
 /** Returns an error of the page itself, which is shown next to a field, or above the buttons. */
@@ -152,6 +153,8 @@ export function Form({
 	const { wrong, problem, showError, clear, onInput } = useErrors(form);
 	const [isBusy, setBusy] = useState(false);
 	const [saves, setSaves] = useState(0);
+	// A form that saves nothing, such as that of a download, can be used anyway.
+	const isOff = !useContext(MayChange) && asks;
 	const sendChanges = useUnsaved(form, asks);
 
 	async function submit(event: SubmitEvent) {
@@ -175,12 +178,18 @@ export function Form({
 	return (
 		<form ref={form} class="form" onSubmit={submit} onInput={onInput} aria-busy={isBusy}>
 			<Wrong.Provider key={saves} value={wrong}>
-				{children}
+				{isOff ? (
+					<fieldset class="read-only" disabled>
+						{children}
+					</fieldset>
+				) : (
+					children
+				)}
 			</Wrong.Provider>
 			<div class="form-problem" role="alert">
 				<Words key={problem} text={problem} />
 			</div>
-			<Buttons {...buttons} others={others} isBusy={isBusy} />
+			{!isOff && <Buttons {...buttons} others={others} isBusy={isBusy} />}
 		</form>
 	);
 }

@@ -1,8 +1,9 @@
 import type { ComponentChildren } from "preact";
-import { useEffect, useId, useRef } from "preact/hooks";
+import { useContext, useEffect, useId, useRef } from "preact/hooks";
 import type { Loaded } from "../load.ts";
 import { Button } from "./button.tsx";
 import { Show } from "./feedback.tsx";
+import { MayChange } from "./may_change.ts";
 
 /** Links to the parent pages. */
 type Above = readonly (readonly [path: string, words: string])[];
@@ -16,6 +17,7 @@ export function PageView({
 	state,
 	above = [],
 	actions,
+	isReading = false,
 	lead,
 	children,
 }: {
@@ -23,13 +25,15 @@ export function PageView({
 	/** A `Badge` beside the title. */
 	state?: ComponentChildren;
 	above?: Above;
-	/** The main buttons. */
+	/** The main buttons, which change something unless they are `isReading`. */
 	actions?: ComponentChildren;
+	isReading?: boolean;
 	/** One or two sentences about the purpose of the page. */
 	lead?: ComponentChildren;
 	children: ComponentChildren;
 }) {
 	const heading = useRef<HTMLHeadingElement>(null);
+	const mayChange = useContext(MayChange);
 	useEffect(() => {
 		document.title = `${title} · Tenantry`;
 	}, [title]);
@@ -58,7 +62,7 @@ export function PageView({
 					</h1>
 					{state}
 				</div>
-				{actions && <div class="actions">{actions}</div>}
+				{actions && (mayChange || isReading) && <div class="actions">{actions}</div>}
 			</header>
 			{lead && <p class="lead">{lead}</p>}
 			{children}
@@ -89,18 +93,22 @@ export const LoadedPage = <T,>({
 export const Section = ({
 	title,
 	actions,
+	isReading = false,
 	children,
 }: {
 	title: string;
+	/** As in `PageView`. */
 	actions?: ComponentChildren;
+	isReading?: boolean;
 	children: ComponentChildren;
 }) => {
 	const id = useId();
+	const mayChange = useContext(MayChange);
 	return (
 		<section aria-labelledby={id}>
 			<header class="section-header">
 				<h2 id={id}>{title}</h2>
-				{actions && <div class="actions">{actions}</div>}
+				{actions && (mayChange || isReading) && <div class="actions">{actions}</div>}
 			</header>
 			{children}
 		</section>
@@ -111,11 +119,12 @@ export const Section = ({
  * The last section of a settings page, with a `Danger` for each action that can't be undone or
  * affects others.
  */
-export const DangerZone = ({ children }: { children: ComponentChildren }) => (
-	<Section title="Danger zone">
-		<div class="panel dangers">{children}</div>
-	</Section>
-);
+export const DangerZone = ({ children }: { children: ComponentChildren }) =>
+	useContext(MayChange) ? (
+		<Section title="Danger zone">
+			<div class="panel dangers">{children}</div>
+		</Section>
+	) : null;
 
 /** A dangerous action: title, consequences and button. */
 export const Danger = ({
@@ -131,19 +140,22 @@ export const Danger = ({
 	action: string | false;
 	look?: "danger" | "secondary";
 	onPress: () => Promise<unknown>;
-}) => (
-	<div>
-		<p>
-			<strong>{title}</strong>
-			<small class="below">{text}</small>
-		</p>
-		{action && (
-			<Button class={look} onPress={onPress}>
-				{action}
-			</Button>
-		)}
-	</div>
-);
+}) => {
+	const mayChange = useContext(MayChange);
+	return (
+		<div>
+			<p>
+				<strong>{title}</strong>
+				<small class="below">{text}</small>
+			</p>
+			{action && mayChange && (
+				<Button class={look} onPress={onPress}>
+					{action}
+				</Button>
+			)}
+		</div>
+	);
+};
 
 /** Links between views of the same object. */
 export const Tabs = ({

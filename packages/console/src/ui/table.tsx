@@ -1,8 +1,9 @@
 import type { ComponentChildren } from "preact";
-import { useRef, useState } from "preact/hooks";
+import { useContext, useRef, useState } from "preact/hooks";
 import type { List } from "../load.ts";
 import { useQuery } from "../load.ts";
 import { Empty, Loading, Problem } from "./feedback.tsx";
+import { MayChange } from "./may_change.ts";
 import { formatNumber } from "./values.tsx";
 
 export type Column<T> = {
@@ -16,6 +17,8 @@ export type Column<T> = {
 	heading?: ComponentChildren;
 	/** For numbers and buttons. */
 	align?: "end";
+	/** Whether it has buttons that change something. */
+	isChanging?: boolean;
 };
 
 /** A column of buttons, with a heading for screen readers. */
@@ -23,6 +26,7 @@ export const buttons = <T,>(cell: Column<T>["cell"], title = "Actions"): Column<
 	title,
 	isHidden: true,
 	align: "end",
+	isChanging: true,
 	cell,
 });
 
@@ -153,11 +157,14 @@ const Rows = <T extends Identified>({
 export function Table<T extends Identified>({
 	list,
 	label,
-	columns,
+	columns: all,
 	notFound,
 	empty,
-	choosing,
+	choosing: ofRows,
 }: TableProps<T>) {
+	const mayChange = useContext(MayChange);
+	const columns = all.filter(({ isChanging }) => mayChange || !isChanging);
+	const choosing = mayChange ? ofRows : undefined;
 	const text = notFound ? (
 		<Empty title={`No ${label.toLowerCase()} found`}>{notFound}</Empty>
 	) : (

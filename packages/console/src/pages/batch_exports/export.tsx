@@ -9,6 +9,7 @@ import { SecondaryButton } from "../../ui/button.tsx";
 import { LoadedPage, PageView, Tabs } from "../../ui/page.tsx";
 import { nameOf, Time } from "../../ui/values.tsx";
 import { ObjectActivity } from "../events/object_activity.tsx";
+import { WhoCanSee } from "../members/who_can_see.tsx";
 import { placeOf, wordsOfType } from "./destinations.ts";
 import { BUSY_MS, IDLE_MS } from "./intervals.ts";
 import { Runs } from "./runs.tsx";
@@ -122,6 +123,7 @@ function Export({ opened, tab }: { opened: Opened; tab: string }) {
 		<PageView
 			title={of.name}
 			above={[[to("batch_exports"), "Batch exports"]]}
+			state={<WhoCanSee resource="batch_export" id={of.id} />}
 			actions={
 				<SecondaryButton onPress={() => (of.paused ? setUnpausing(true) : setPausing(true))}>
 					{of.paused ? "Resume" : "Pause"}

@@ -11,6 +11,7 @@ import { Field, FormDialog, text } from "../../ui/form.tsx";
 import { LoadedPage, PageView, Section } from "../../ui/page.tsx";
 import { Facts, Time } from "../../ui/values.tsx";
 import { ObjectActivity, ObjectTabs } from "../events/object_activity.tsx";
+import { WhoCanSee } from "../members/who_can_see.tsx";
 import { BreakGlass } from "./break_glass.tsx";
 import { enforcementName } from "./enforcement.ts";
 import { Provisioning } from "./provisioning.tsx";
@@ -145,7 +146,12 @@ export default function Domain() {
 				<PageView
 					title={domain.domain}
 					above={above}
-					state={<VerifiedBadge isVerified={domain.is_verified} />}
+					state={
+						<>
+							<VerifiedBadge isVerified={domain.is_verified} />
+							<WhoCanSee resource="domain" id={domain.id} />
+						</>
+					}
 					actions={
 						isAdmin && (
 							<>

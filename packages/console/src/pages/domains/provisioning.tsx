@@ -268,6 +268,7 @@ function Requests({ domain }: OfDomain) {
 		<Section
 			title="Last requests of the provider"
 			actions={<SecondaryButton onPress={list.reload}>Load again</SecondaryButton>}
+			isReading
 		>
 			<Table
 				list={list}

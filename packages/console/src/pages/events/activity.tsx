@@ -1,11 +1,12 @@
 import { useState } from "preact/hooks";
+import { isGiven } from "../../access.ts";
 import { useList, useQuery } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
 import { useDelay } from "../../ui/delay.ts";
 import { Download } from "../../ui/download.tsx";
-import { attempt, Empty, say } from "../../ui/feedback.tsx";
-import { Filter, Filters, RangeFilter } from "../../ui/filters.tsx";
+import { attempt, Empty } from "../../ui/feedback.tsx";
+import { Filter, Filters, RangeFilter, Search } from "../../ui/filters.tsx";
 import { PageView } from "../../ui/page.tsx";
 import { Table } from "../../ui/table.tsx";
 import { ActivityTabs } from "./activity_tabs.tsx";
@@ -13,6 +14,9 @@ import { activitiesOf, type ChangeFilters, Chips, columnsOf, useFilters } from "
 import { GROUPS } from "./kinds.ts";
 
 const SCOPES = [["", "Everything"], ...GROUPS.map(({ scope, title }) => [scope, title] as const)];
+
+/** Without the other filters by person. */
+const NOBODY = { person: undefined, email: undefined, offset: undefined };
 
 function PersonFilter({ change }: { change: ChangeFilters }) {
 	const { at } = useOrganization();
@@ -33,24 +37,21 @@ function PersonFilter({ change }: { change: ChangeFilters }) {
 				list="people"
 				aria-label="Person"
 				placeholder="Person"
-				title="To find someone who has left, enter their whole email address."
+				title="A part of the name or address, also of somebody who has left"
 				onInput={({ currentTarget }) => {
 					const { value } = currentTarget;
 					cancel();
 					const person = found.find(({ email }) => email === value);
 					if (person) {
 						currentTarget.value = "";
-						change({ user: person.uuid, email: undefined, offset: undefined });
+						change({ user: person.uuid, ...NOBODY });
 					} else if (value.trim()) delay(() => attempt(() => search(value)));
 				}}
 				onChange={({ currentTarget }) => {
 					const { value } = currentTarget;
-					if (value.trim() === "") return;
-					// Only members are found above. Somebody who has left has only an address.
-					if (!value.includes("@"))
-						return say("Choose a person from the list, or enter a whole email address.");
+					// The list has only members: somebody who has left is found by a part of the name.
+					if (value.trim() !== "") change({ user: undefined, ...NOBODY, person: value.trim() });
 					currentTarget.value = "";
-					change({ email: value.trim(), user: undefined, offset: undefined });
 				}}
 			/>
 			<datalist id="people">
@@ -66,6 +67,8 @@ function PersonFilter({ change }: { change: ChangeFilters }) {
 
 function ActivityFilters() {
 	const [{ scope = "" }, change] = useQuery();
+	const { isAdmin, access } = useOrganization();
+	const seesAddresses = isAdmin || isGiven(access, "activity_log");
 	return (
 		<Filters>
 			<PersonFilter change={change} />
@@ -88,6 +91,7 @@ function ActivityFilters() {
 				))}
 			</select>
 			<Filter name="activity" label="Action" options={activitiesOf(scope)} />
+			{seesAddresses && <Search name="address" label="IP address" />}
 			<RangeFilter from={{ name: "after", label: "From" }} to={{ name: "before", label: "To" }} />
 		</Filters>
 	);

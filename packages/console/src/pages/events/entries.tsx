@@ -1,6 +1,7 @@
 /** The entries of the activity log: their table, and the filters that pages share. */
 import type { ActivityEntry } from "tenantry-client";
 import { useQuery } from "../../load.ts";
+import { useOrganization } from "../../organization.tsx";
 import { Chip } from "../../ui/filters.tsx";
 import type { Column } from "../../ui/table.tsx";
 import { nameOf, Time } from "../../ui/values.tsx";
@@ -8,7 +9,18 @@ import { Changes } from "./changes.tsx";
 import { GROUPS, typeOf, wordsOfType } from "./kinds.ts";
 
 /** The filters in the URL, which have the same names as in the API. */
-const NAMES = ["scope", "item_id", "user", "email", "activity", "after", "before"] as const;
+const NAMES = [
+	"scope",
+	"item_id",
+	"name",
+	"user",
+	"email",
+	"person",
+	"address",
+	"activity",
+	"after",
+	"before",
+] as const;
 
 type FilterName = (typeof NAMES)[number];
 export type ChangeFilters = (
@@ -94,28 +106,55 @@ export const columnsOf = (
 					>
 						{nameOf(user)}
 					</button>
-					{nameOf(user) !== user.email && !user.email.endsWith(".invalid") && (
-						<small class="below">{user.email}</small>
-					)}
+					<small class="below">
+						<UserLink user={user} />
+					</small>
 				</div>
 			) : (
 				"Operator"
 			),
 	},
-	{ title: "When", cell: ({ created_at }) => <Time value={created_at} /> },
+	{
+		title: "When",
+		cell: ({ created_at, origin }) => (
+			<>
+				<Time value={created_at} />
+				{origin?.address && (
+					<small class="below">
+						{origin.address}
+						{origin.country && `, ${origin.country}`}
+					</small>
+				)}
+			</>
+		),
+	},
 ];
+
+/** A link to the page of whoever acted. */
+function UserLink({ user }: { user: NonNullable<ActivityEntry["user"]> }) {
+	const { seesMembers, to } = useOrganization();
+	const isAccount = user.email.endsWith(".invalid");
+	const words = isAccount ? "Service account" : user.email;
+	return seesMembers ? (
+		<a href={to(`${isAccount ? "service_accounts" : "members"}/${user.uuid}`)}>{words}</a>
+	) : (
+		<span>{words}</span>
+	);
+}
 
 /**
  * Shows the filters that were set by clicking a name in the list, with buttons that remove them.
  */
 export function Chips({ entries }: { entries: ActivityEntry[] }) {
-	const [{ user, email, item_id }] = useQuery();
+	const [{ user, email, person: part, name, item_id }] = useQuery();
 	const person = entries.find((entry) => entry.user?.uuid === user)?.user;
 	const item = entries.find((entry) => entry.item_id === item_id);
-	return user || email || item_id ? (
+	return user || email || part || name || item_id ? (
 		<p class="row">
 			{user && <Chip name="user" words={`By ${person ? nameOf(person) : "one person"}`} />}
 			{email && <Chip name="email" words={`By ${email}`} />}
+			{part && <Chip name="person" words={`By ${part}`} />}
+			{name && <Chip name="name" words={`About ${name}`} />}
 			{item_id && <Chip name="item_id" words={`About ${item?.detail.name ?? item_id}`} />}
 		</p>
 	) : null;

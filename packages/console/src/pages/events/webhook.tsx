@@ -11,6 +11,7 @@ import { confirm } from "../../ui/dialog.tsx";
 import { say, warn } from "../../ui/feedback.tsx";
 import { Danger, DangerZone, PageView, Section } from "../../ui/page.tsx";
 import { Facts, Time } from "../../ui/values.tsx";
+import { WhoCanSee } from "../members/who_can_see.tsx";
 import { OneForAdmins } from "./admins_only.tsx";
 import { Deliveries } from "./deliveries.tsx";
 import { wordsOfFormat } from "./formats.tsx";
@@ -212,6 +213,7 @@ function Shown({ webhook, ...loaded }: { webhook: Webhook } & Reloading) {
 	return (
 		<PageView
 			title={hostOf(webhook.url)}
+			state={<WhoCanSee resource="webhook" id={webhook.id} />}
 			above={[[to("webhooks"), "Webhooks"]]}
 			actions={<Actions webhook={webhook} actions={actions} onEdit={async () => setOpen("edit")} />}
 		>

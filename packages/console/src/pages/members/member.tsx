@@ -10,6 +10,7 @@ import { LoadedPage, PageView, Tabs } from "../../ui/page.tsx";
 import { providerName } from "../../ui/providers.ts";
 import { Badge, Facts, levelName, nameOf, Time } from "../../ui/values.tsx";
 import { AdminsOnly } from "../events/admins_only.tsx";
+import { MemberAccessTab } from "./member_access.tsx";
 import { type Acted, ChangeLevel, useRights } from "./member_actions.tsx";
 import { MemberActivity } from "./member_activity.tsx";
 import { Apps, Ended, Keys, Made, Sessions } from "./member_parts.tsx";
@@ -168,11 +169,14 @@ function Loaded({
 				current={tab ? `${path}/${tab}` : path}
 				tabs={[
 					[path, "Overview"],
+					...(member ? [[`${path}/access`, "Access"] as const] : []),
 					[`${path}/activity`, "Activity"],
 				]}
 			/>
 			{tab === "activity" ? (
 				<MemberActivity details={details} />
+			) : tab === "access" ? (
+				<MemberAccessTab details={details} />
 			) : (
 				<Overview details={details} reload={reload} />
 			)}

@@ -8,25 +8,39 @@ import { LEVELS } from "../../ui/values.tsx";
 export function People({
 	current,
 	lead,
+	actions,
 	children,
 }: {
-	current: "members" | "members/invites";
+	current: "members" | "members/invites" | "members/roles" | "members/review";
 	lead?: ComponentChildren;
+	/** The buttons of this view, beside the one that invites people. */
+	actions?: ComponentChildren;
 	children: ComponentChildren;
 }) {
-	const { to } = useOrganization();
+	const { seesMembers, to } = useOrganization();
 	return (
 		<PageView
 			title="Members"
 			lead={lead}
-			actions={<LinkButton href={to("members/invite")}>Invite people</LinkButton>}
+			actions={
+				<>
+					{actions}
+					<LinkButton href={to("members/invite")}>Invite people</LinkButton>
+				</>
+			}
 		>
 			<Tabs
-				label="Members and invites"
+				label="About members"
 				current={to(current)}
 				tabs={[
 					[to("members"), "Members"],
 					[to("members/invites"), "Invites"],
+					...(seesMembers
+						? ([
+								[to("members/roles"), "Roles"],
+								[to("members/review"), "Access review"],
+							] as const)
+						: []),
 				]}
 			/>
 			{children}

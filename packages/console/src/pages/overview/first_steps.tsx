@@ -1,7 +1,9 @@
 import { useState } from "preact/hooks";
 import type { Attention } from "tenantry-client";
 import { useOrganization } from "../../organization.tsx";
+import { api } from "../../session.ts";
 import { SmallButton } from "../../ui/button.tsx";
+import { say } from "../../ui/feedback.tsx";
 import { Section } from "../../ui/page.tsx";
 
 type Step = {
@@ -9,6 +11,8 @@ type Step = {
 	path: string;
 	words: string;
 	why: string;
+	/** What one click does, with its label. */
+	action?: readonly [words: string, run: () => Promise<unknown>];
 };
 
 /** Returns the key in `localStorage` that marks the steps of an organization as hidden. */
@@ -18,8 +22,9 @@ type Found = { exports: number; setup: NonNullable<Attention["setup"]> };
 
 const stepsOf = (
 	members: number,
-	{ exports, setup: { has_verified_domain, has_webhook } }: Found,
+	{ exports, setup: { has_verified_domain, has_webhook, has_export_access } }: Found,
 	to: (path: string) => string,
+	limitExports: () => Promise<unknown>,
 ): Step[] => [
 	{
 		isDone: members > 1,
@@ -32,6 +37,13 @@ const stepsOf = (
 		path: to("domains"),
 		words: "Verify your email domain",
 		why: "Then decide how people with addresses of this domain sign in.",
+	},
+	{
+		isDone: has_export_access,
+		path: to("members/roles"),
+		words: "Decide who may change exports",
+		why: "Members may send all events to any server. Let them only view exports, and give others more with a role.",
+		action: ["Members may only view exports", limitExports],
 	},
 	{
 		isDone: exports > 0,
@@ -49,9 +61,17 @@ const stepsOf = (
 
 /** A checklist for a new organization. It disappears when all steps are done. */
 export function FirstSteps(found: Found) {
-	const { organization, to } = useOrganization();
+	const { at, organization, to } = useOrganization();
 	const [isHidden, setHidden] = useState(localStorage.getItem(hiddenAt(organization.id)) !== null);
-	const steps = stepsOf(Number(organization.member_count), found, to);
+	const [isLimited, setLimited] = useState(false);
+	async function limitExports() {
+		await api.accessControls.create(at, { resource: "batch_export", access_level: "viewer" });
+		setLimited(true);
+		say("Members may now only view exports. Admins and owners can still do everything.");
+	}
+	const setup = { ...found.setup, ...(isLimited && { has_export_access: true }) };
+	const members = Number(organization.member_count);
+	const steps = stepsOf(members, { ...found, setup }, to, limitExports);
 	const done = steps.filter(({ isDone }) => isDone).length;
 	if (isHidden || done === steps.length) return null;
 	return (
@@ -74,13 +94,14 @@ export function FirstSteps(found: Found) {
 			}
 		>
 			<ol class="panel first-steps">
-				{steps.map(({ isDone, path, words, why }) => (
+				{steps.map(({ isDone, path, words, why, action }) => (
 					<li key={path} class={isDone ? "done" : undefined}>
 						<div>
 							<a href={path}>{words}</a>
 							<p>{why}</p>
 						</div>
 						{isDone && <small>Done</small>}
+						{!isDone && action && <SmallButton onPress={action[1]}>{action[0]}</SmallButton>}
 					</li>
 				))}
 			</ol>

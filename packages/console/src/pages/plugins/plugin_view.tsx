@@ -6,6 +6,7 @@ import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
 import { Show } from "../../ui/feedback.tsx";
 import { PageView, Tabs } from "../../ui/page.tsx";
+import { WhoCanSee } from "../members/who_can_see.tsx";
 import { useAccess } from "./access.ts";
 import { fieldsOf } from "./schema.ts";
 import { nameOf } from "./words.tsx";
@@ -49,6 +50,7 @@ export function PluginView<T extends Plugin>({
 		<PageView
 			title={of.data ? nameOf(of.data) : "Plugin"}
 			above={[[to("plugins"), "Plugins"]]}
+			state={<WhoCanSee resource="plugin" id={id} />}
 			actions={
 				of.data && (
 					<a

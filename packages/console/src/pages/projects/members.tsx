@@ -134,7 +134,7 @@ export function ProjectMembers({ project, mayChange }: { project: Project; mayCh
  * Returns the member with this email address.
  * @throws {TenantryError} if there is none
  */
-async function memberWith(at: { organization: string }, email: string): Promise<Member> {
+export async function memberWith(at: { organization: string }, email: string): Promise<Member> {
 	const [member] = (await api.members.list({ ...at, email })).results;
 	if (member) return member;
 	throw rejection(
@@ -144,7 +144,7 @@ async function memberWith(at: { organization: string }, email: string): Promise<
 }
 
 /** A field for a member's email address, which searches members while the user types. */
-function MemberField() {
+export function MemberField() {
 	const { at } = useOrganization();
 	const [search, setSearch] = useState("");
 	const { delay } = useDelay();

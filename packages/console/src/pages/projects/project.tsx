@@ -11,6 +11,7 @@ import { Form } from "../../ui/form.tsx";
 import { Going, itemsOf } from "../../ui/going.tsx";
 import { Danger, DangerZone, LoadedPage, PageView, Section } from "../../ui/page.tsx";
 import { Badge, Copy, Facts, Time } from "../../ui/values.tsx";
+import { WhoCanSee } from "../members/who_can_see.tsx";
 import { ProjectFields, valuesIn } from "./fields.tsx";
 import { ProjectMembers } from "./members.tsx";
 
@@ -153,7 +154,12 @@ export default function Project() {
 			{({ project, mayChange }) => (
 				<PageView
 					title={project.name}
-					state={project.access_control && <Badge>Private</Badge>}
+					state={
+						<>
+							{project.access_control && <Badge>Private</Badge>}
+							<WhoCanSee resource="project" id={project.id} />
+						</>
+					}
 					above={above}
 					lead={
 						<span class="row">
