@@ -142,7 +142,7 @@ inBrowser("access", (open) => {
 		await button(page, "Remove the filter By robin").click();
 		await page.getByLabel("Action").selectOption("deleted");
 		await page.getByText("Member removed").waitFor();
-		expect(await page.locator("tbody tr").count()).toBe(2);
+		await expect.poll(() => page.locator("tbody tr").count()).toBe(2);
 		await page.getByLabel("Action").selectOption("");
 		await page.getByLabel("IP address").fill("192.0.2.99");
 		await page.getByText("No entries found").waitFor();
