@@ -1,5 +1,6 @@
 import { and, eq, gt, isNull, or, type SQL, type SQLWrapper, sql } from "drizzle-orm";
 import type * as z from "zod";
+import { viewable } from "../../access/access_levels.ts";
 import { readAll as readAllPages, readPage } from "../../access/pages.ts";
 import type { Tenant } from "../../access/tenant.ts";
 import { keyHasScope } from "../../access/visible.ts";
@@ -204,15 +205,23 @@ const partsOf = (tenant: Tenant) => {
 				eq(scimTokens.organization_id, organization),
 				hasNotEnded(scimTokens.expires_at),
 				keyHasScope(tenant, "organization:read"),
+				viewable(tenant, "domain", scimTokens.domain_id),
 			),
 		},
 		{
 			kinds: ["webhook"],
 			select: selectWebhooks,
-			where: and(eq(webhooks.organization_id, organization), keyHasScope(tenant, "webhook:read")),
+			where: and(
+				eq(webhooks.organization_id, organization),
+				keyHasScope(tenant, "webhook:read"),
+				viewable(tenant, "webhook", webhooks.id),
+			),
 		},
 	] as const;
 };
+
+/** SQL for the host of a webhook's URL, which is its label if it has no description. */
+const HOST = sql`coalesce(substr(c_url, instr(c_url, '//') + 2, instr(substr(c_url, instr(c_url, '//') + 2) || '/', '/') - 1), '')`;
 
 /** The conditions of the filters, by the names of `columnsOf`. */
 const matches = ({ kind, owner, search, unused_since, expires_before }: Filters) =>
@@ -221,7 +230,7 @@ const matches = ({ kind, owner, search, unused_since, expires_before }: Filters)
 		owner ? sql`c_owner_id = ${owner}` : undefined,
 		search
 			? contains(
-					sql`c_id || ' ' || c_label || ' ' || c_owner_name || ' ' || coalesce(c_owner_email, '')`,
+					sql`c_id || ' ' || c_label || ' ' || ${HOST} || ' ' || c_owner_name || ' ' || coalesce(c_owner_email, '')`,
 					search,
 				)
 			: undefined,

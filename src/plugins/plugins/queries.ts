@@ -67,23 +67,23 @@ export const find = async (tenant: Tenant, id: string) => toPlugin(await read(te
 export const findOwn = async (tenant: Tenant, id: string) =>
 	assertOwn(tenant, await read(tenant, id));
 
-/** SQL for the configs of a plugin in projects of the organization, or of others. */
-const configsOf = ({ organization }: Tenant, id: string, where: "here" | "elsewhere") =>
-	sql`${pluginConfigs} join ${projects} on ${projects.id} = ${pluginConfigs.project_id}
-		where ${pluginConfigs.plugin_id} = ${rowId(id)} and not ${pluginConfigs.deleted}
-		and ${projects.organization_id} ${sql.raw(where === "here" ? "=" : "<>")} ${organization}`;
-
 /** Counts what stops when the plugin is removed. Only its own organization learns about others. */
-export const contents = (tenant: Tenant, id: string) =>
-	count(
+export const contents = (tenant: Tenant, id: string) => {
+	const { organization } = tenant;
+	const { plugin_id, project_id, deleted } = pluginConfigs;
+	return count(
 		tenant,
 		{
-			plugin_config: configsOf(tenant, id, "here"),
-			plugin_config_elsewhere: sql`${configsOf(tenant, id, "elsewhere")} and exists (
-				select 1 from ${plugins} where ${plugins.id} = ${rowId(id)} and ${plugins.organization_id} = ${tenant.organization})`,
+			// By project: all organizations together may have many configs of a global plugin.
+			plugin_config: sql`${projects} cross join ${pluginConfigs} on ${project_id} = ${projects.id}
+				where ${projects.organization_id} = ${organization} and +${plugin_id} = ${rowId(id)} and not ${deleted}`,
+			plugin_config_elsewhere: sql`${plugins} cross join ${pluginConfigs} on ${plugin_id} = ${plugins.id}
+				where ${plugins.id} = ${rowId(id)} and ${plugins.organization_id} = ${organization}
+				and ${pluginConfigs.organization_id} <> ${organization} and not ${deleted}`,
 		},
 		[tenant.db.select({ id: plugins.id }).from(plugins).where(byId(tenant, id))],
 	);
+};
 
 /** Reads a plugin that the caller may change, and what `authorizeCodeChange` needs. */
 async function readOwn(tenant: Tenant, id: string) {

@@ -55,7 +55,7 @@ export const allPlugins = () =>
 				id: "getPluginContents",
 				summary: "Count where a plugin is used",
 				description:
-					"Counts the plugin configs that are deleted with the plugin, up to 1,000. Those of other organizations are counted for the organization that the plugin belongs to. Changes nothing.",
+					"Counts the plugin configs that are deleted with the plugin, up to 1,000, also those in projects that you can't view. Those of other organizations are counted for the organization that the plugin belongs to. Changes nothing.",
 			}),
 			async (c) => c.json(await plugins.contents(c.var.tenant, c.req.param("id"))),
 		);

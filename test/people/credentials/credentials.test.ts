@@ -167,6 +167,26 @@ test("a key sees SCIM tokens and webhooks only with their scopes, also in the co
 	expect(await kinds("webhook:read")).toContain("webhook");
 });
 
+test("webhooks and domains that a member may not view are left out, also from the count", async () => {
+	const home = await furnished();
+	const member = await join(home.id, 1);
+	const give = async (resource: string, access_level: string) => {
+		const body = { resource, member: member.uuid, access_level };
+		expect((await home.here("POST", "/access_controls", { body })).status).toBe(201);
+	};
+	const kinds = async () => {
+		const { body } = await home.here("GET", AT, { key: member.key });
+		expect(body.count).toBe(body.results.length);
+		return body.results.map(({ kind }: Listed) => kind);
+	};
+	await give("organization_member", "viewer");
+	expect(await kinds()).not.toContain("webhook");
+	await give("webhook", "viewer");
+	expect(await kinds()).toEqual(expect.arrayContaining(["scim_token", "webhook"]));
+	await give("domain", "none");
+	expect(await kinds()).not.toContain("scim_token");
+});
+
 test("filters find kinds, owners, texts, and what is unused or ends soon", async () => {
 	const home = await furnished();
 	const account = await serviceAccount(home, { name: "Ökonomie" });
@@ -181,6 +201,11 @@ test("filters find kinds, owners, texts, and what is unused or ends soon", async
 		"Nightly",
 	);
 	expect(await labels(home, "?kind=oauth_grant")).toEqual(["Notes"]);
+	for (const kind of ["trusted_issuer", "scim_token", "webhook"])
+		expect(await labels(home, `?kind=${kind}`)).toHaveLength(1);
+	await db.update(webhooks).set({ description: "", url: "https://hooks.example.net/secret" });
+	expect(await labels(home, "?search=hooks.example.net")).toEqual(["hooks.example.net"]);
+	expect(await labels(home, "?search=secret")).toEqual([]);
 	expect(await labels(home, `?owner=${account.id.toUpperCase()}`)).toEqual(["Nightly", "Busy"]);
 	expect(await labels(home, "?search=ökonomie")).toEqual(["Nightly", "Busy"]);
 	expect(await labels(home, "?search=NIGHT")).toEqual(["Nightly"]);
