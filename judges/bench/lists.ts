@@ -31,6 +31,7 @@ const ACTIVITY: List = {
 	few: ["item_id=special", "scope=Domain&item_id=special", "after=2099-01-01", "before=2000-01-01"],
 	inside: [
 		"address=203.0.113.7",
+		"person=person-0@",
 		"scope=Domain",
 		"activity=deleted",
 		`user=${uuid("user", FIRST_PERSON)}`,
@@ -52,6 +53,7 @@ const OF_MOST_PLUGINS = [
 	`user=${uuid("user", OWNERS.plugins)}`,
 	`email=owner-${OWNERS.plugins}@example.com`,
 	"address=203.0.113.8",
+	"person=owner-",
 	"after=2001-01-01",
 	"before=2099-01-01",
 ];

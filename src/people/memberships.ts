@@ -113,7 +113,7 @@ export const leaveProjects = (db: Database, where: SQL | undefined) =>
  * @param domain a condition on `domains as d`, whose groups count
  */
 export const rolesOf = (organization: SQLWrapper, user_id: SQLWrapper, domain = sql`true`) => sql`
-	select rm.role_id from role_members as rm
+	select rm.role_id from role_members as rm indexed by role_members_user
 	where rm.organization_id = ${organization} and rm.user_id = ${user_id}
 	union select r.value from domains as d
 	join scim_group_members as gm on gm.domain_id = d.id and gm.user_id = ${user_id}
