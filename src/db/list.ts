@@ -84,7 +84,8 @@ export function paged<S extends SQLiteSelect>(
 		and(where, isFound, part, isLater),
 	);
 	if (others.length >= MAX_PARTS) throw new Error(`A list has more than ${MAX_PARTS} parts.`);
-	const sorted = others.length === 0 && !names ? by : (names ?? by.map(({ name }) => name)).map(identifier);
+	const sorted =
+		others.length === 0 && !names ? by : (names ?? by.map(({ name }) => name)).map(identifier);
 	const union = select(0).where(first);
 	for (const [i, condition] of others.entries()) append(union, select(i + 1).where(condition));
 	const offset = after ? 0 : page.offset;
