@@ -79,6 +79,7 @@ export async function organizations({ record, refuse }: Recorder, project: numbe
 	const parameters = { id: String(id) };
 	await record("listOrganizations");
 	await record("getOrganization", { parameters });
+	await record("getOrganizationContents", { parameters });
 	await record("updateOrganization", {
 		parameters,
 		body: { name: "Acme Labs", enforce_2fa: true, is_member_join_email_enabled: false },
@@ -100,6 +101,7 @@ export async function projects(
 	const parameters = { id: String(id) };
 	await record(`list${kind}Projects`);
 	await record(`get${kind}Project`, { parameters });
+	await record(`get${kind}ProjectContents`, { parameters });
 	await record(`update${kind}Project`, { parameters, body: { name: "Mobile apps" } });
 	await record(`delete${kind}Project`, { parameters });
 }

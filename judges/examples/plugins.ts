@@ -64,6 +64,7 @@ export async function plugins(recorder: Recorder) {
 		body: { plugin: destination, order: 3, enabled: true, config: { api_token: "example-token" } },
 	});
 	for (const { noun } of FAMILIES) await record(`list${noun}ExportConfigs`);
+	await record("getPluginContents", { parameters: { id: importer } });
 	await configs(recorder, { importer, script: Number(script.id), alert: Number(alert.id) });
 	for (const [i, { noun }] of FAMILIES.entries())
 		await record(`delete${noun}`, { parameters: { id: ids[i] ?? 0 } });

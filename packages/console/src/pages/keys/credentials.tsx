@@ -64,6 +64,8 @@ function ownerPath({ owner: { kind, id } }: Credential) {
 const link = (path: string | undefined, words: string) =>
 	path === undefined ? words : <a href={path}>{words}</a>;
 
+const NEVER = <span class="whole-words">Never</span>;
+
 const columnsOf = (to: (path: string) => string): Column<Credential>[] => {
 	const at = (path: string | undefined) => path && to(path);
 	return [
@@ -99,7 +101,7 @@ const columnsOf = (to: (path: string) => string): Column<Credential>[] => {
 		{
 			title: "Last used",
 			cell: (one) => {
-				const time = one.last_used_at ? <Time value={one.last_used_at} isRelative /> : "Never";
+				const time = one.last_used_at ? <Time value={one.last_used_at} isRelative /> : NEVER;
 				return isUnused(one) ? <Badge mood="warn">{time}</Badge> : time;
 			},
 		},
@@ -107,7 +109,7 @@ const columnsOf = (to: (path: string) => string): Column<Credential>[] => {
 			title: "Ends",
 			cell: (one) => {
 				if (!one.expires_at)
-					return one.kind === "oauth_grant" ? "When not used for 30 days" : "Never";
+					return one.kind === "oauth_grant" ? "When not used for 30 days" : NEVER;
 				const time = <Time value={one.expires_at} isRelative />;
 				return expiresSoon(one) ? <Badge mood="warn">{time}</Badge> : time;
 			},
