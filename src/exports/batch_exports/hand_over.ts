@@ -1,20 +1,28 @@
-import { and, eq } from "drizzle-orm";
+import { and, eq, sql } from "drizzle-orm";
 import type * as z from "zod";
 import type { Tenant } from "../../access/tenant.ts";
 import { retry } from "../../access/unit_of_work.ts";
 import { changes } from "../../db/changes.ts";
-import { assertExists, insertEach } from "../../db/client.ts";
-import { batchExportRanges, batchExports } from "../../db/schema/batch_exports.ts";
+import { assertExists, assertThat } from "../../db/client.ts";
+import {
+	type batchExportBackfills,
+	batchExportRuns,
+	batchExports,
+} from "../../db/schema/batch_exports.ts";
 import { doesNotExist, invalid, orNotFound } from "../../http/errors.ts";
 import { pluralize, shorten } from "../../lib/text.ts";
+import { now } from "../../lib/time.ts";
 import { beginBackfill, checkRunning } from "../engine/backfill_runs.ts";
+import { replaceRanges } from "../engine/fold.ts";
+import { movedWindows, readMoved } from "../engine/moved.ts";
+import { changesOf, without } from "../engine/ranges.ts";
 import { logWhere } from "../engine/run_log.ts";
-import { passedOver, selectFailed, selectMissing } from "../engine/undelivered.ts";
 import { partsOf, resumeWithBackfill, type Window } from "../engine/windows.ts";
 import { launchBackfill, selectRunningBeside } from "./backfills.ts";
 import { type handOver as Body, toBatchExport } from "./shape.ts";
 import {
 	activityOf,
+	CANCELLED,
 	launchWaiting,
 	notDeleted,
 	pausing,
@@ -23,7 +31,7 @@ import {
 	scheduleUnchanged,
 	selectOne,
 } from "./statements.ts";
-import { assertUndelivered, dismissing } from "./undelivered.ts";
+import { dismissing, inRuns } from "./undelivered.ts";
 
 /** The lengths of the parts of a name in notes and errors. */
 const MAX_NAME = 200;
@@ -37,32 +45,24 @@ const MAX_ERROR = 300;
 export const handOver = (tenant: Tenant, id: string, body: z.infer<typeof Body>) =>
 	retry(() => tryHandOver(tenant, id, body));
 
-type Handed = {
-	from: Row;
-	to: Row;
-	/** What the old export hasn't delivered. */
-	failed: { id: string; start: string; end: string; latest_error: string | null }[];
-	missing: (Window & { latest_error: string | null })[];
-};
+type Backfill = typeof batchExportBackfills.$inferSelect;
+
+type Handed = { from: Row; to: Row } & ReturnType<typeof readMoved>;
 
 async function read(tenant: Tenant, id: string, to: string) {
-	const [[from], [other], failed, missing, running] = await tenant.read(
+	const pair = { from: rowIdOf(tenant, id), to: rowIdOf(tenant, to) };
+	const [[from], [other], [known], running] = await tenant.read(
 		selectOne(tenant, id),
 		selectOne(tenant, to),
-		selectFailed(tenant.db, rowIdOf(tenant, id)),
-		selectMissing(tenant.db, rowIdOf(tenant, id)),
+		tenant.db
+			.select({ windows: movedWindows(tenant.db, pair).as("windows") })
+			.from(sql`(select 1)`),
 		selectRunningBeside(tenant, id),
 	);
-	const handed = {
-		from: orNotFound(from),
-		to: other,
-		// A backfill by event time has other rows in the same windows.
-		failed: failed.filter(({ by }) => by === "arrival"),
-		missing,
-		running,
-	};
+	const found = orNotFound(from);
 	if (!other) throw doesNotExist("to", to);
-	return { ...handed, to: other };
+	const { windows } = orNotFound(known);
+	return { ...readMoved(windows), windows, from: found, to: other, running };
 }
 
 /** @throws 400 if an export can't continue what another one stops */
@@ -79,24 +79,71 @@ function checkPair({ from, to }: Pick<Handed, "from" | "to">) {
 		);
 }
 
-/** Returns the ranges that become the other export's, of which neighbours are one. */
-function rangesOf({ from, failed, missing }: Handed) {
+/** Returns the windows that `from` hasn't delivered, of which neighbours are one range. */
+function rangesOf({ from, moved }: Pick<Handed, "from" | "moved">) {
 	const ranges: (Window & { latest_error: string })[] = [];
 	const why = (error: string | null) =>
 		`Not delivered by “${shorten(from.name, MAX_NAME)}”${error ? `: ${shorten(error, MAX_ERROR)}` : "."}`;
-	for (const one of [...failed, ...missing].sort((a, b) => (a.start < b.start ? -1 : 1))) {
+	for (const { start, end, latest_error } of moved) {
 		const last = ranges.at(-1);
-		if (last && one.start <= last.end) last.end = one.end > last.end ? one.end : last.end;
-		else ranges.push({ start: one.start, end: one.end, latest_error: why(one.latest_error) });
+		if (last && start <= last.end) last.end = end > last.end ? end : last.end;
+		else ranges.push({ start, end, latest_error: why(latest_error) });
 	}
 	return ranges;
 }
 
+/**
+ * Returns the parts of the write that make windows those of `to`. It may have handed them over
+ * earlier: then its own runs count again, because one can't run beside them. What it has delivered,
+ * or is about to, isn't exported again.
+ * @throws 400 if windows cross those of its own runs
+ */
+function taking({ db }: Tenant, { from, to, moved, runs, ranges }: Handed, running: Backfill[]) {
+	const taken = rangesOf({ from, moved });
+	const again = runs.filter(({ isIdle }) => isIdle);
+	const crossing = again.find(
+		(run) => !taken.some(({ start, end }) => start <= run.start && run.end <= end),
+	);
+	if (crossing)
+		throw invalid(
+			"to",
+			`The export that continues had a run from ${crossing.start} to ${crossing.end}, with other windows than this one. Duplicate this one again.`,
+		);
+	const backfilled = running
+		.filter(({ batch_export_id, by }) => batch_export_id === to.row_id && by === "arrival")
+		.map(({ next_start_at, end_at }): Window => ({ start: next_start_at, end: end_at }));
+	const known = [...runs, ...backfilled].sort((a, b) => (a.start < b.start ? -1 : 1));
+	const series = { batch_export_id: to.row_id, by: "arrival" as const };
+	const none = { dismissed: false, runs: 0, rows: 0, bytes: 0 };
+	const added = taken.flatMap((range) => without(range, known));
+	const { removed, written } = changesOf(
+		ranges.map((range) => ({ ...range, ...series })),
+		added.map((range) => ({ ...range, ...series, ...none })),
+	);
+	return {
+		windows: again.length + added.reduce((sum, one) => sum + partsOf(from.interval, one), 0),
+		changes: [
+			db
+				.update(batchExportRuns)
+				.set({
+					dismissed: false,
+					status: sql`iif(status = 'Cancelled', 'FailedRetryable', status)`,
+					last_updated_at: sql`${batchExportRuns.last_updated_at}`,
+				})
+				.where(inRuns(to.row_id, again)),
+			...replaceRanges(db, removed, written),
+		],
+	};
+}
+
 /** Returns the parts of the write that concern the export that is paused. */
-function pauseOf({ db }: Tenant, { from, to, failed, missing }: Handed) {
+function pauseOf({ db }: Tenant, { from, to, moved }: Handed) {
 	const note = `Moved to “${shorten(to.name, MAX_NAME)}”.`;
 	const set = pausing(from.paused ? from.last_paused_at : null, note);
-	const found = failed.length + missing.length > 0;
+	const runsOf = (kind: "failed" | "queued") =>
+		moved.flatMap((one) => (one.kind === kind && one.id !== null ? [{ id: one.id }] : []));
+	const failed = runsOf("failed");
+	const missing = moved.filter(({ kind }) => kind === "missing");
 	return {
 		checks: [
 			assertExists(
@@ -104,11 +151,15 @@ function pauseOf({ db }: Tenant, { from, to, failed, missing }: Handed) {
 				batchExports,
 				and(notDeleted(from.row_id), eq(batchExports.paused, from.paused), scheduleUnchanged(from)),
 			),
-			...assertUndelivered(db, from.row_id, { failed, missing }),
 		],
 		changes: [
 			db.update(batchExports).set(set).where(eq(batchExports.id, from.row_id)),
-			...(found ? dismissing(db, from.row_id, { failed, missing }) : []),
+			...(moved.length > 0 ? dismissing(db, from.row_id, { failed, missing }) : []),
+			// The pause would delay them for ever.
+			db
+				.update(batchExportRuns)
+				.set({ ...CANCELLED, finished_at: set.last_paused_at, last_updated_at: now() })
+				.where(inRuns(from.row_id, runsOf("queued"))),
 			logWhere(db, {
 				batch_export_id: from.row_id,
 				level: "INFO",
@@ -127,7 +178,7 @@ function pauseOf({ db }: Tenant, { from, to, failed, missing }: Handed) {
 }
 
 async function tryHandOver(tenant: Tenant, id: string, { to: other }: z.infer<typeof Body>) {
-	const { running, ...handed } = await read(tenant, id, other);
+	const { running, windows: before, ...handed } = await read(tenant, id, other);
 	const { from, to } = handed;
 	tenant.requireAccess("editor", "batch_export", to.id);
 	checkPair(handed);
@@ -140,21 +191,21 @@ async function tryHandOver(tenant: Tenant, id: string, { to: other }: z.infer<ty
 	const due = range.start < range.end ? { ...range, by: "arrival" as const } : undefined;
 	if (due) checkRunning(to, due, running);
 	const begin = due && beginBackfill(db, to, due, running);
-	const ranges = rangesOf(handed);
-	const windows = ranges.reduce((sum, one) => sum + partsOf(from.interval, one), 0);
+	const { windows, changes: taken } = taking(tenant, handed, running);
+	const areSame = sql`${movedWindows(db, { from: from.row_id, to: to.row_id })} = ${before}`;
 	const set = { paused: false, pause_note: null };
 	const old = pauseOf(tenant, handed);
 	const isPaused = and(notDeleted(to.row_id), eq(batchExports.paused, true), scheduleUnchanged(to));
 	const after = await tenant.write({
-		checks: [...old.checks, assertExists(db, batchExports, isPaused), ...(begin?.checks ?? [])],
+		checks: [
+			...old.checks,
+			assertExists(db, batchExports, isPaused),
+			assertThat(db, areSame, "is_current"),
+			...(begin?.checks ?? []),
+		],
 		changes: [
 			...old.changes,
-			insertEach(db, batchExportRanges, {
-				rows: ranges.map((one) => ({
-					batch_export_id: to.row_id,
-					...passedOver(one, one.latest_error),
-				})),
-			}).onConflictDoNothing(),
+			...taken,
 			db
 				.update(batchExports)
 				.set({ ...set, ...columns })

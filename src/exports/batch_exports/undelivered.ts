@@ -98,7 +98,7 @@ type Found = { failed: { id: string }[]; missing: Window[] };
  * Asserts that these windows still aren't delivered: another request may have retried, dismissed or
  * taken over some of them.
  */
-export const assertUndelivered = (
+const assertUndelivered = (
 	db: Database,
 	row_id: number,
 	{ failed, missing }: Found,
@@ -112,7 +112,7 @@ export const assertUndelivered = (
 	assertThat(db, areMissing(row_id, missing), "is_current"),
 ];
 
-/** Returns the statements that dismiss these windows. The ranges are in order, oldest first. */
+/** Returns the statements that dismiss these windows. The ranges must be in order, oldest first. */
 export function dismissing(db: Database, row_id: number, { failed, missing }: Found) {
 	const [first] = missing;
 	const last = missing.at(-1);
@@ -125,7 +125,8 @@ export function dismissing(db: Database, row_id: number, { failed, missing }: Fo
 	];
 }
 
-const inRuns = (row_id: number, runs: { id: string }[]) =>
+/** SQL condition: runs of an export. */
+export const inRuns = (row_id: number, runs: { id: string }[]) =>
 	sql`${batchExportRuns.batch_export_id} = ${row_id} and ${batchExportRuns.id} in (
 		select value from json_each(${JSON.stringify(runs.map(({ id }) => id))}))`;
 

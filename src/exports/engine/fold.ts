@@ -125,12 +125,33 @@ function selectNear(db: Database, series: Stored[][]) {
 		);
 }
 
+/** Returns the statements that replace ranges: what `changesOf` returned. */
+export function replaceRanges(db: Database, removed: Stored[], written: Stored[]) {
+	const starts = JSON.stringify(
+		removed.map(({ batch_export_id, by, start }) => [batch_export_id, by, Date.parse(start)]),
+	);
+	return [
+		db.delete(batchExportRanges).where(
+			sql`(batch_export_id, "by", start_at) in (
+					select value ->> 0, value ->> 1, value ->> 2 from json_each(${starts}))`,
+		),
+		insertEach(db, batchExportRanges, {
+			rows: written.map(({ start, end, ...range }) => ({ ...range, start_at: start, end_at: end })),
+		}).onConflictDoUpdate({
+			target: [batchExportRanges.batch_export_id, batchExportRanges.by, batchExportRanges.start_at],
+			set: Object.fromEntries(
+				(["end_at", "latest_error", "dismissed", "runs", "rows", "bytes"] as const).map((name) => [
+					name,
+					sql.raw(`excluded.${name}`),
+				]),
+			),
+		}),
+	] as const;
+}
+
 /** Returns the statements that replace runs and ranges. They fail if a run has changed. */
 function replace(db: Database, old: Old[], removed: Stored[], written: Stored[]) {
 	const runs = JSON.stringify(old.map(({ batch_export_id, id }) => [batch_export_id, id]));
-	const ranges = JSON.stringify(
-		removed.map(({ batch_export_id, by, start }) => [batch_export_id, by, Date.parse(start)]),
-	);
 	const counts = JSON.stringify(
 		[...Map.groupBy(old, ({ batch_export_id }) => batch_export_id)].map(([id, { length }]) => [
 			id,
@@ -155,21 +176,7 @@ function replace(db: Database, old: Old[], removed: Stored[], written: Stored[])
 			})
 			.from(sql`json_each(${counts})`)
 			.where(sql`${batchExports.id} = value ->> 0`),
-		db.delete(batchExportRanges).where(
-			sql`(batch_export_id, "by", start_at) in (
-					select value ->> 0, value ->> 1, value ->> 2 from json_each(${ranges}))`,
-		),
-		insertEach(db, batchExportRanges, {
-			rows: written.map(({ start, end, ...range }) => ({ ...range, start_at: start, end_at: end })),
-		}).onConflictDoUpdate({
-			target: [batchExportRanges.batch_export_id, batchExportRanges.by, batchExportRanges.start_at],
-			set: Object.fromEntries(
-				(["end_at", "latest_error", "dismissed", "runs", "rows", "bytes"] as const).map((name) => [
-					name,
-					sql.raw(`excluded.${name}`),
-				]),
-			),
-		}),
+		...replaceRanges(db, removed, written),
 	] as const;
 }
 

@@ -32,8 +32,8 @@ function union<R extends Range>(ranges: R[]) {
 	return joined;
 }
 
-/** Returns the parts of a range that none of the windows covers. They must be sorted and apart. */
-function without<R extends Range>(range: R, windows: Window[]) {
+/** Returns the parts of a range that none of the windows covers. They must be sorted. */
+export function without<R extends Window>(range: R, windows: Window[]) {
 	const parts: R[] = [];
 	let at = range.start;
 	for (const { start, end } of windows) {

@@ -30,6 +30,9 @@ export const isQueued = sql`${lease_expires_at} is null and (backfill_id is not 
 		where earlier.batch_export_id = batch_export_runs.batch_export_id and earlier.backfill_id is batch_export_runs.backfill_id
 		and earlier.finished_at is null and earlier.id < batch_export_runs.id)`;
 
+/** SQL condition, which repeats a part of `isQueued`: a pause delays the run until it is resumed. */
+export const hasNotBegun = sql`backfill_id is null and lease = 0 and lease_expires_at is null`;
+
 /** The length of a lease, which each heartbeat extends: until two of them are missed. */
 const LEASE_MS = 25_000;
 

@@ -50,12 +50,18 @@ export const runsIn = ({ after, before }: Span) =>
 /** A column of a table, in a select that names its index. */
 const of = <C extends SQLiteColumn>(column: C) => sql`${column}`.mapWith(column).as(column.name);
 
-/** Selects the failed runs of an export whose windows weren't delivered. They are few. */
-export const selectFailed = (db: Database, batch_export_id: SQL | number, span: Span = {}) =>
+/**
+ * Selects the failed runs of an export whose windows weren't delivered. They are few.
+ * @param by only runs that select by arrival
+ */
+export const selectFailed = (
+	db: Database,
+	batch_export_id: SQL | number,
+	{ by, ...span }: Span & { by?: "arrival" } = {},
+) =>
 	db
 		.select({
 			id: of(batchExportRuns.id),
-			by: of(batchExportRuns.by),
 			start: of(batchExportRuns.data_interval_start),
 			end: of(batchExportRuns.data_interval_end),
 			latest_error: of(batchExportRuns.latest_error),
@@ -70,6 +76,7 @@ export const selectFailed = (db: Database, batch_export_id: SQL | number, span: 
 				sql`batch_export_runs.batch_export_id = ${batch_export_id}`,
 				isUnsuccessful,
 				isUndelivered,
+				by && sql`batch_export_runs."by" = ${by}`,
 				runsIn(span),
 			),
 		)

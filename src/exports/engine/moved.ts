@@ -1,0 +1,84 @@
+/** The windows that an export hands over to another one (docs/exports.md#moving-to-another-destination). */
+import { type SQL, sql } from "drizzle-orm";
+import type { Database } from "../../db/client.ts";
+import { batchExportRanges, isByArrival } from "../../db/schema/batch_exports.ts";
+import { iso } from "../../lib/time.ts";
+import type { Range } from "./ranges.ts";
+import { hasNotBegun } from "./start_runs.ts";
+import { selectFailed, selectMissing } from "./undelivered.ts";
+import type { Window } from "./windows.ts";
+
+/** The ids of the rows of two exports. */
+type Pair = Record<"from" | "to", number | SQL>;
+
+/**
+ * SQL for JSON: what `from` hasn't delivered or begun, and what `to` knows of these windows. `idle`
+ * are runs that wouldn't run again: they were cancelled or dismissed, or their windows moved away.
+ * The same JSON means that nothing has changed that a move depends on.
+ */
+export function movedWindows(db: Database, { from, to }: Pair) {
+	const its = (id: "from_id" | "to_id") => sql`(select ${sql.raw(id)} from pair)`;
+	// Windows by arrival don't overlap, so only one can end after this window and begin before.
+	const runs = sql`select distinct id, data_interval_start as start_at, data_interval_end as end_at,
+			status = 'Cancelled' or dismissed as is_idle
+		from moved cross join batch_export_runs indexed by batch_export_runs_window
+		where batch_export_id = ${its("to_id")} and ${isByArrival}
+		and data_interval_end > moved.start_at and data_interval_start < moved.end_at
+		and data_interval_end <= coalesce((select min(data_interval_end) from batch_export_runs
+			where batch_export_id = ${its("to_id")} and ${isByArrival} and data_interval_end >= moved.end_at), moved.end_at)`;
+	// Ranges that only touch become one with the new ones.
+	const ranges = sql`select distinct range.start_at, range.end_at, range.latest_error, range.dismissed, range.runs, range.rows, range.bytes
+		from moved cross join ${batchExportRanges} as range
+		where range.batch_export_id = ${its("to_id")} and range."by" = 'arrival'
+		and range.end_at >= moved.start_at and range.start_at <= moved.end_at
+		and range.start_at >= coalesce((select max(start_at) from ${batchExportRanges}
+			where batch_export_id = ${its("to_id")} and "by" = 'arrival' and start_at <= moved.start_at), moved.start_at)`;
+	return sql<string>`(with pair as materialized (select ${from} as from_id, ${to} as to_id),
+		moved as materialized (
+			select 'failed' as kind, id, data_interval_start as start_at, data_interval_end as end_at, latest_error
+				from (${selectFailed(db, its("from_id"), { by: "arrival" })})
+			union all select 'queued', id, data_interval_start, data_interval_end, null
+				from batch_export_runs indexed by batch_export_runs_unfinished
+				where finished_at is null and batch_export_id = ${its("from_id")} and ${hasNotBegun}
+			union all select 'missing', null, start_at, end_at, latest_error
+				from (${selectMissing(db, its("from_id"))}))
+		select json_object(
+			'moved', (select json_group_array(json_array(kind, start_at, end_at, id, latest_error) order by start_at, kind) from moved),
+			'runs', (select json_group_array(json_array(id, start_at, end_at, is_idle) order by start_at) from (${runs})),
+			'ranges', (select json_group_array(json_array(start_at, end_at, latest_error, dismissed, runs, rows, bytes) order by start_at) from (${ranges}))))`;
+}
+
+type Moved = Window & {
+	kind: "failed" | "queued" | "missing";
+	/** null: it has no run. */
+	id: string | null;
+	latest_error: string | null;
+};
+
+type Known = {
+	/** Oldest first. */
+	moved: Moved[];
+	runs: (Window & { id: string; isIdle: boolean })[];
+	ranges: Range[];
+};
+
+/** Returns the windows in the JSON of `movedWindows`. */
+export function readMoved(json: string): Known {
+	const known: {
+		moved: [Moved["kind"], number, number, string | null, string | null][];
+		runs: [string, number, number, number][];
+		ranges: [number, number, string | null, number, number, number, number][];
+	} = JSON.parse(json);
+	return {
+		moved: known.moved.map(([kind, start, end, id, latest_error]) => ({
+			...{ kind, start: iso(start), end: iso(end), id, latest_error },
+		})),
+		runs: known.runs.map(([id, start, end, isIdle]) => ({
+			...{ id, start: iso(start), end: iso(end), isIdle: isIdle === 1 },
+		})),
+		ranges: known.ranges.map(([start, end, latest_error, dismissed, runs, rows, bytes]) => ({
+			...{ start: iso(start), end: iso(end), latest_error, dismissed: dismissed === 1 },
+			...{ runs, rows, bytes },
+		})),
+	};
+}
