@@ -19,7 +19,7 @@ type Pair = Record<"from" | "to", number | SQL>;
 export function movedWindows(db: Database, { from, to }: Pair) {
 	const its = (id: "from_id" | "to_id") => sql`(select ${sql.raw(id)} from pair)`;
 	// Windows by arrival don't overlap, so only one can end after this window and begin before.
-	const runs = sql`select distinct id, data_interval_start as start_at, data_interval_end as end_at,
+	const runs = sql`select distinct batch_export_runs.id, data_interval_start as start_at, data_interval_end as end_at,
 			status = 'Cancelled' or dismissed as is_idle
 		from moved cross join batch_export_runs indexed by batch_export_runs_window
 		where batch_export_id = ${its("to_id")} and ${isByArrival}

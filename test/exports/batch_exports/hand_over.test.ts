@@ -1,7 +1,12 @@
 import { eq, sql } from "drizzle-orm";
 import { v7 } from "uuid";
 import { expect, test } from "vitest";
-import { batchExports } from "../../../src/db/schema/batch_exports.ts";
+import { insertEach } from "../../../src/db/client.ts";
+import {
+	batchExportRanges,
+	batchExportRuns,
+	batchExports,
+} from "../../../src/db/schema/batch_exports.ts";
 import { eventually } from "../../support/time.ts";
 import { addRuns, cost, db, LEASED, world } from "../../support/world.ts";
 
@@ -158,3 +163,171 @@ test("another type needs all its settings", async () => {
 	const { status, body } = await duplicate({ type: "HTTP", config: { url: "https://a.example/" } });
 	expect([status, body.destination.type]).toEqual([201, "HTTP"]);
 });
+
+const rowOf = (id: string) => sql<number>`(select id from batch_exports where uuid = ${id})`;
+
+/** A range of an export that wasn't delivered, `hours` long. */
+const missing = (id: string, hour: number, hours = 1) =>
+	db.insert(batchExportRanges).values({
+		batch_export_id: rowOf(id),
+		...{ by: "arrival", start_at: at(hour), end_at: at(hour + hours), latest_error: "Paused." },
+		...{ runs: 0, rows: 0, bytes: 0 },
+	});
+
+/** A scheduled run that waits for an earlier one, or has begun (`lease` is 1). */
+const unfinished = (id: string, hour: number, lease: 0 | 1) =>
+	addRuns(id, {
+		...{ id: v7(), by: "arrival", lease, status: lease === 1 ? "Running" : "Starting" },
+		...{ data_interval_start: at(hour), data_interval_end: at(hour + 1) },
+		// Nothing launches it or takes it over.
+		lease_expires_at: lease === 1 ? LEASED.lease_expires_at : null,
+	});
+
+const post = (home: Home, id: string, path: string, body: object = {}) =>
+	home.here("POST", `/batch_exports/${id}/${path}`, { body });
+
+/** Two exports of the same windows, which have come to hour 6. The second one is paused. */
+async function pair() {
+	const home = await world();
+	const ids: string[] = [];
+	for (const paused of [false, true]) {
+		const { body } = await create(home, { paused });
+		await move(body.id, 6);
+		ids.push(body.id);
+	}
+	return { home, a: ids[0] ?? "", b: ids[1] ?? "" };
+}
+
+/** The starts of the windows that an export has delivered by arrival: one for each run. */
+async function deliveredBy(...ids: string[]) {
+	const runs = await db
+		.select({ start: batchExportRuns.data_interval_start })
+		.from(batchExportRuns)
+		.where(
+			sql`batch_export_id in (select id from batch_exports where uuid in (select value from json_each(${JSON.stringify(ids)})))
+				and status = 'Completed' and data_interval_start < ${Date.parse(at(6))}`,
+		);
+	return runs.map(({ start }) => start).sort();
+}
+
+test("runs that wait for an earlier one, whose destination is down, become the copy's", async () => {
+	const { home, a, b } = await pair();
+	await unfinished(a, 1, 1);
+	for (const hour of [2, 3, 4, 5]) await unfinished(a, hour, 0);
+	const { body } = await post(home, a, "hand_over", { to: b });
+	expect(body).toMatchObject({ undelivered: { windows: 4, start_at: at(2), end_at: at(6) } });
+	expect((await post(home, b, "retry_failed")).body).toEqual({ windows: 4, waiting: 0 });
+	await eventually(async () => expect(await deliveredBy(b)).toEqual([2, 3, 4, 5].map(at)));
+	// The run that has begun stays, and nothing of the old one waits for ever.
+	const { results } = (await home.here("GET", `/batch_exports/${a}/runs`)).body;
+	expect(results.map(({ status }: { status: string }) => status)).toEqual([
+		...["Cancelled", "Cancelled", "Cancelled", "Cancelled"],
+		"Running",
+	]);
+});
+
+test.each([1, 2])(
+	"a failed window comes back, and is exported after %i more moves",
+	async (more) => {
+		const { home, a, b } = await pair();
+		await ended(a, 1, "Failed", "arrival");
+		// Several ranges apart from each other.
+		await missing(a, 3);
+		await missing(a, 5);
+		let [from, to] = [a, b];
+		for (let i = 0; i <= more; i += 1) {
+			expect((await post(home, from, "hand_over", { to })).body.undelivered).toMatchObject({
+				windows: 3,
+			});
+			expect((await home.here("GET", `/batch_exports/${from}`)).body.undelivered).toBeNull();
+			[from, to] = [to, from];
+		}
+		expect((await post(home, to, "retry_failed")).body).toEqual({ windows: 0, waiting: 0 });
+		expect((await post(home, from, "retry_failed")).body).toEqual({ windows: 3, waiting: 0 });
+		await eventually(async () => expect(await deliveredBy(a, b)).toEqual([1, 3, 5].map(at)));
+		expect((await home.here("GET", `/batch_exports/${from}`)).body.undelivered).toBeNull();
+	},
+);
+
+test("failed backfills by event time don't crowd out failed runs by arrival", async () => {
+	const { home, a, b } = await pair();
+	const [{ row_id } = { row_id: 0 }] = await db.all<{ row_id: number }>(
+		sql`select ${rowOf(a)} as row_id`,
+	);
+	const rows = Array.from({ length: 510 }, () => ({
+		...{ id: v7(), batch_export_id: row_id, by: "event", backfill_id: v7(), status: "Failed" },
+		...{ data_interval_start: at(2), data_interval_end: at(3), finished_at: at(4) },
+	}));
+	await db.batch([
+		insertEach(db, batchExportRuns, { rows }),
+		db.update(batchExports).set({ runs: rows.length }).where(eq(batchExports.uuid, a)),
+	]);
+	await ended(a, 1, "Failed", "arrival");
+	const { body } = await post(home, a, "hand_over", { to: b });
+	expect(body.undelivered).toMatchObject({ windows: 1, start_at: at(1) });
+});
+
+/** Numbers from a seed, each below a limit. */
+function numbers(seed: number) {
+	let state = seed;
+	return (limit: number) => {
+		state = (state * 1664525 + 1013904223) % 2 ** 32;
+		return Math.floor((state / 2 ** 32) * limit);
+	};
+}
+
+const HOURS = [0, 1, 2, 3, 4, 5];
+
+/** Returns the hours of the windows that an export names as not delivered. */
+async function namedBy(id: string) {
+	const rows = await db.all<{ start_at: number; end_at: number }>(sql`
+		select data_interval_start as start_at, data_interval_end as end_at from batch_export_runs
+			where batch_export_id = ${rowOf(id)} and status in ('Failed', 'FailedRetryable') and not dismissed
+		union all select start_at, end_at from batch_export_ranges
+			where batch_export_id = ${rowOf(id)} and latest_error is not null and not dismissed`);
+	return rows.flatMap(({ start_at, end_at }) =>
+		HOURS.filter((hour) => Date.parse(at(hour)) >= start_at && Date.parse(at(hour)) < end_at),
+	);
+}
+
+test.each([1, 2, 3, 4, 5, 6])(
+	"after any moves, each window is delivered once (%i)",
+	async (seed) => {
+		const { home, a, b } = await pair();
+		const below = numbers(seed);
+		/** The windows that a person dismissed: nobody delivers them. */
+		const dismissed = new Set<number>();
+		/** The windows that nobody has delivered. */
+		const open = new Set<number>();
+		for (const hour of HOURS) {
+			const kind = below(4);
+			if (kind === 0) await ended(a, hour, "Failed", "arrival");
+			if (kind === 1) await missing(a, hour);
+			if (kind === 2) await unfinished(a, hour, 0);
+			if (kind === 3) await ended(a, hour, "Completed", "arrival");
+			else open.add(hour);
+		}
+		let [from, to] = [a, b];
+		for (let moves = 0; moves < 3; moves += 1) {
+			expect((await post(home, from, "hand_over", { to })).status).toBe(200);
+			expect(await namedBy(from)).toEqual([]);
+			expect((await namedBy(to)).sort()).toEqual([...open].sort());
+			[from, to] = [to, from];
+			const chosen = [...open][below(open.size + 1)];
+			if (chosen === undefined) continue;
+			const span = { after: at(chosen), before: at(chosen + 1) };
+			if (below(2) === 0) {
+				await post(home, from, "dismiss_failed", span);
+				dismissed.add(chosen);
+			} else {
+				await post(home, from, "retry_failed", span);
+				await eventually(async () => expect(await deliveredBy(from)).toContain(at(chosen)));
+			}
+			open.delete(chosen);
+		}
+		for (const id of [a, b]) await post(home, id, "retry_failed");
+		const due = HOURS.filter((hour) => !dismissed.has(hour)).map(at);
+		await eventually(async () => expect(await deliveredBy(a, b)).toEqual(due));
+		expect([...(await namedBy(a)), ...(await namedBy(b))]).toEqual([]);
+	},
+);
