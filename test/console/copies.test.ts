@@ -158,7 +158,7 @@ inBrowser("a copy of an export", (open) => {
 		const steps = dialog.getByRole("listitem");
 		const shown = async () =>
 			(await steps.allInnerTexts()).map((text) => /Done|Failed|Not done/.exec(text)?.[0]);
-		expect(await shown()).toEqual(["Done", "Failed", "Not done"]);
+		expect(await shown()).toEqual(["Done", "Done", "Failed", "Not done"]);
 		await dialog.getByText("The service is away.").waitFor();
 		await checkLooks(page, "exports-move");
 		expect((await client.batchExports.get(old)).paused).toBe(false);
@@ -166,7 +166,7 @@ inBrowser("a copy of an export", (open) => {
 		fails = "after";
 		await button(dialog, "Continue").click();
 		await expect.poll(async () => (await client.batchExports.get(old)).paused).toBe(true);
-		await expect.poll(shown).toEqual(["Done", "Done", "Failed"]);
+		await expect.poll(shown).toEqual(["Done", "Done", "Done", "Failed"]);
 		fails = undefined;
 		await button(dialog, "Continue").click();
 		await page.getByText("“To the lake” continues, and “To the warehouse” is paused.").waitFor();
@@ -179,5 +179,37 @@ inBrowser("a copy of an export", (open) => {
 		]);
 		await page.goto(page.url().replace(/\/batch_exports\/.*/, `/batch_exports/${old.id}`));
 		await page.getByText(/Paused .*: Moved to “To the lake”\./).waitFor();
+	});
+
+	test("of an export with a role isn't moved to before its own subject is trusted", async () => {
+		const { client, at, old, path } = await failing();
+		const page = await open(`${path}/settings`);
+		/** The exports that were tested. The stand-in for the test trusts only one of them. */
+		const tested: string[] = [];
+		const untrusted =
+			"The role doesn't trust the token: sub organization:a:project:1:batch_export:b.";
+		let trusts: string | undefined = old.id;
+		await page.route(/\/batch_exports\/[^/]+\/test$/, async (route) => {
+			const id = new URL(route.request().url()).pathname.split("/").at(-2) ?? "";
+			tested.push(id);
+			const error = trusts === undefined || trusts === id ? null : untrusted;
+			const step = { name: "sign in", error, warning: null };
+			await route.fulfill({ json: { success: error === null, steps: [step] } });
+		});
+		await button(page, "Move").click();
+		const dialog = page.getByRole("dialog", { name: "Move “To the warehouse”" });
+		await button(dialog, "Test destination").click();
+		await dialog.getByRole("heading", { name: "The test succeeded" }).waitFor();
+		await button(dialog, "Move export").click();
+		await dialog.getByText(untrusted).waitFor();
+		await checkLooks(page, "exports-move-untrusted");
+		const [copy] = (await client.batchExports.list(at)).results;
+		expect(tested).toEqual([old.id, copy?.id]);
+		expect(copy?.paused).toBe(true);
+		expect((await client.batchExports.get(old)).paused).toBe(false);
+		trusts = undefined;
+		await button(dialog, "Continue").click();
+		await page.getByText(/” continues, and “To the warehouse” is paused\./).waitFor();
+		expect((await client.batchExports.get(old)).paused).toBe(true);
 	});
 });

@@ -79,15 +79,17 @@ function checkPair({ from, to }: Pick<Handed, "from" | "to">) {
 		);
 }
 
+/** Returns the error of windows that `from` hasn't delivered, with its own error for them. */
+const why = (from: Row, error: string | null) =>
+	`Not delivered by “${shorten(from.name, MAX_NAME)}”${error ? `: ${shorten(error, MAX_ERROR)}` : "."}`;
+
 /** Returns the windows that `from` hasn't delivered, of which neighbours are one range. */
 function rangesOf({ from, moved }: Pick<Handed, "from" | "moved">) {
 	const ranges: (Window & { latest_error: string })[] = [];
-	const why = (error: string | null) =>
-		`Not delivered by “${shorten(from.name, MAX_NAME)}”${error ? `: ${shorten(error, MAX_ERROR)}` : "."}`;
 	for (const { start, end, latest_error } of moved) {
 		const last = ranges.at(-1);
 		if (last && start <= last.end) last.end = end > last.end ? end : last.end;
-		else ranges.push({ start, end, latest_error: why(latest_error) });
+		else ranges.push({ start, end, latest_error: why(from, latest_error) });
 	}
 	return ranges;
 }
@@ -100,7 +102,7 @@ function rangesOf({ from, moved }: Pick<Handed, "from" | "moved">) {
  */
 function taking({ db }: Tenant, { from, to, moved, runs, ranges }: Handed, running: Backfill[]) {
 	const taken = rangesOf({ from, moved });
-	const again = runs.filter(({ isIdle }) => isIdle);
+	const again = runs.flatMap(({ idle: id, ...run }) => (id === null ? [] : [{ ...run, id }]));
 	const crossing = again.find(
 		(run) => !taken.some(({ start, end }) => start <= run.start && run.end <= end),
 	);
@@ -128,6 +130,7 @@ function taking({ db }: Tenant, { from, to, moved, runs, ranges }: Handed, runni
 				.set({
 					dismissed: false,
 					status: sql`iif(status = 'Cancelled', 'FailedRetryable', status)`,
+					latest_error: sql`iif(status = 'Cancelled', ${why(from, null)}, latest_error)`,
 					last_updated_at: sql`${batchExportRuns.last_updated_at}`,
 				})
 				.where(inRuns(to.row_id, again)),

@@ -205,7 +205,7 @@ const routes = ({ Id, section, listed, added }: Mounted) =>
 				id: `handOver${Id}`,
 				summary: "Let another export continue",
 				description:
-					"Pauses the export and unpauses `to`, in one change. Each window is exported by one of the two: runs that have started continue, and `to` exports what arrives after them, with a backfill for the windows that are due. The windows that `undelivered` counts become those of `to`, except failed ones of backfills by event time; export them with `retry_failed`. Returns the export that continues.",
+					"Pauses the export and unpauses `to`, in one change. Each window is exported by one of the two: runs that have started continue, and `to` exports what arrives after them, with a backfill for the windows that are due. The windows that `undelivered` counts become those of `to`, except failed ones of backfills by event time, and so do those whose runs wait for an earlier one, which are cancelled; export them with `retry_failed`. Returns the export that continues.",
 				errors: { does_not_exist: "You can't see an export `to`." },
 			}),
 			body(handOver, batchExports.find),

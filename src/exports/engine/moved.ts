@@ -8,19 +8,23 @@ import { hasNotBegun } from "./start_runs.ts";
 import { selectFailed, selectMissing } from "./undelivered.ts";
 import type { Window } from "./windows.ts";
 
+/** How much of an error is read, because D1 limits a value to 2 MB. */
+const MAX_ERROR = 1000;
+
 /** The ids of the rows of two exports. */
 type Pair = Record<"from" | "to", number | SQL>;
 
 /**
  * SQL for JSON: what `from` hasn't delivered or begun, and what `to` knows of these windows. `idle`
- * are runs that wouldn't run again: they were cancelled or dismissed, or their windows moved away.
+ * is the id of a run that nothing would start again: it was cancelled or dismissed, or its window has
+ * moved away.
  * The same JSON means that nothing has changed that a move depends on.
  */
 export function movedWindows(db: Database, { from, to }: Pair) {
 	const its = (id: "from_id" | "to_id") => sql`(select ${sql.raw(id)} from pair)`;
 	// Windows by arrival don't overlap, so only one can end after this window and begin before.
-	const runs = sql`select distinct batch_export_runs.id, data_interval_start as start_at, data_interval_end as end_at,
-			status = 'Cancelled' or dismissed as is_idle
+	const runs = sql`select distinct data_interval_start as start_at, data_interval_end as end_at,
+			iif(status = 'Cancelled' or dismissed, batch_export_runs.id, null) as idle
 		from moved cross join batch_export_runs indexed by batch_export_runs_window
 		where batch_export_id = ${its("to_id")} and ${isByArrival}
 		and data_interval_end > moved.start_at and data_interval_start < moved.end_at
@@ -43,8 +47,8 @@ export function movedWindows(db: Database, { from, to }: Pair) {
 			union all select 'missing', null, start_at, end_at, latest_error
 				from (${selectMissing(db, its("from_id"))}))
 		select json_object(
-			'moved', (select json_group_array(json_array(kind, start_at, end_at, id, latest_error) order by start_at, kind) from moved),
-			'runs', (select json_group_array(json_array(id, start_at, end_at, is_idle) order by start_at) from (${runs})),
+			'moved', (select json_group_array(json_array(kind, start_at, end_at, id, substr(latest_error, 1, ${MAX_ERROR})) order by start_at, kind) from moved),
+			'runs', (select json_group_array(json_array(start_at, end_at, idle) order by start_at) from (${runs})),
 			'ranges', (select json_group_array(json_array(start_at, end_at, latest_error, dismissed, runs, rows, bytes) order by start_at) from (${ranges}))))`;
 }
 
@@ -58,7 +62,7 @@ type Moved = Window & {
 type Known = {
 	/** Oldest first. */
 	moved: Moved[];
-	runs: (Window & { id: string; isIdle: boolean })[];
+	runs: (Window & { idle: string | null })[];
 	ranges: Range[];
 };
 
@@ -66,16 +70,14 @@ type Known = {
 export function readMoved(json: string): Known {
 	const known: {
 		moved: [Moved["kind"], number, number, string | null, string | null][];
-		runs: [string, number, number, number][];
+		runs: [number, number, string | null][];
 		ranges: [number, number, string | null, number, number, number, number][];
 	} = JSON.parse(json);
 	return {
 		moved: known.moved.map(([kind, start, end, id, latest_error]) => ({
 			...{ kind, start: iso(start), end: iso(end), id, latest_error },
 		})),
-		runs: known.runs.map(([id, start, end, isIdle]) => ({
-			...{ id, start: iso(start), end: iso(end), isIdle: isIdle === 1 },
-		})),
+		runs: known.runs.map(([start, end, idle]) => ({ start: iso(start), end: iso(end), idle })),
 		ranges: known.ranges.map(([start, end, latest_error, dismissed, runs, rows, bytes]) => ({
 			...{ start: iso(start), end: iso(end), latest_error, dismissed: dismissed === 1 },
 			...{ runs, rows, bytes },

@@ -8,7 +8,7 @@ import {
 	batchExports,
 } from "../../../src/db/schema/batch_exports.ts";
 import { eventually } from "../../support/time.ts";
-import { addRuns, cost, db, LEASED, world } from "../../support/world.ts";
+import { addRuns, cost, db, LEASED, racing, world } from "../../support/world.ts";
 
 const HOUR = 3_600_000;
 /** The first of the windows in the tests, of which the last one that matters has long been due. */
@@ -255,8 +255,9 @@ test("failed backfills by event time don't crowd out failed runs by arrival", as
 		sql`select ${rowOf(a)} as row_id`,
 	);
 	const rows = Array.from({ length: 510 }, () => ({
-		...{ id: v7(), batch_export_id: row_id, by: "event", backfill_id: v7(), status: "Failed" },
+		...{ id: v7(), batch_export_id: row_id, by: "event" as const, backfill_id: v7() },
 		...{ data_interval_start: at(2), data_interval_end: at(3), finished_at: at(4) },
+		status: "Failed" as const,
 	}));
 	await db.batch([
 		insertEach(db, batchExportRuns, { rows }),

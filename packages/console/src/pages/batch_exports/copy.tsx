@@ -149,6 +149,19 @@ function Step({ words, mood, error }: { words: string; mood: keyof typeof MARKS;
 	);
 }
 
+type Made = { organization: string; id: string };
+
+/**
+ * Tests the copy itself: a role trusts the subject of the old export, and the copy has another one,
+ * which the error names.
+ * @throws with the error of the step that failed
+ */
+async function testCopy(to: Made) {
+	const { success, steps } = await api.batchExports.test(to, {});
+	const failed = steps.find(({ error }) => error !== null);
+	if (!success) throw new Error(failed?.error ?? "The test of the copy failed.");
+}
+
 /**
  * The steps after the copy is made. `Idempotency-Key` makes a repeated step happen once. If the
  * response of a step is lost, the copy tells whether it is done.
@@ -163,13 +176,13 @@ function useMove({ of, at }: Of, onDone: (copy: BatchExport, note: string) => vo
 	});
 	const [idempotencyKey] = useState(() => crypto.randomUUID());
 
-	async function handOver(to: { organization: string; id: string }) {
+	async function handOver(to: Made, onUnsure: () => void) {
 		try {
 			await api.batchExports.handOver(at, { to: to.id }, { idempotencyKey });
 		} catch (error) {
 			const read = await api.batchExports.get(to).catch(() => undefined);
 			if (read?.paused === false) return;
-			setProgress({ step: 1, error: wordsOf(error), isBusy: false, isKnown: read !== undefined });
+			if (!read) onUnsure();
 			throw error;
 		}
 	}
@@ -177,19 +190,29 @@ function useMove({ of, at }: Of, onDone: (copy: BatchExport, note: string) => vo
 	async function run(made: BatchExport) {
 		setCopy(made);
 		const to = { organization: at.organization, id: made.id };
-		setProgress((before) => ({ ...before, error: "", isBusy: true }));
+		let { step } = progress;
+		let isKnown = true;
+		const begin = (next: number) => {
+			step = next;
+			setProgress({ step, error: "", isBusy: true, isKnown: true });
+		};
 		try {
-			if (progress.step === 1) await handOver(to);
-		} catch {
-			return;
-		}
-		setProgress({ step: 2, error: "", isBusy: true, isKnown: true });
-		try {
+			begin(step);
+			if (step === 1) {
+				await testCopy(to);
+				begin(2);
+			}
+			if (step === 2) {
+				await handOver(to, () => {
+					isKnown = false;
+				});
+				begin(3);
+			}
 			const { windows: n } = await api.batchExports.retry(to);
 			const missed = n > 0 ? ` It exports ${windows(n)} that “${of.name}” hasn't delivered.` : "";
 			onDone(made, `“${made.name}” continues, and “${of.name}” is paused.${missed}`);
 		} catch (error) {
-			setProgress({ step: 2, error: wordsOf(error), isBusy: false, isKnown: true });
+			setProgress({ step, error: wordsOf(error), isBusy: false, isKnown });
 		}
 	}
 	return { copy, progress, run };
@@ -197,7 +220,7 @@ function useMove({ of, at }: Of, onDone: (copy: BatchExport, note: string) => vo
 
 /** What is true after a step has failed. */
 function wordsAfter({ step, isKnown }: Progress, of: BatchExport, copy: BatchExport) {
-	if (step === 2)
+	if (step === 3)
 		return `“${copy.name}” continues, and “${of.name}” is paused. Only the windows that weren't delivered are left.`;
 	return isKnown
 		? `“${copy.name}” is created and paused. “${of.name}” exports as before, so nothing is missing.`
@@ -225,6 +248,7 @@ const Steps = ({
 				<ol class="export-steps">
 					{[
 						`Create “${copy.name}” (${wordsOfType(copy.destination.type)})`,
+						"Test the copy",
 						`Pause “${of.name}”, and continue with the copy`,
 						`Export what “${of.name}” hasn't delivered`,
 					].map((words, at) => (
@@ -234,8 +258,10 @@ const Steps = ({
 			</div>
 			{error && (
 				<p>
-					{wordsAfter(progress, of, copy)} If you continue, what is done isn't repeated, and no
-					window is exported twice. <a href={to(`batch_exports/${copy.id}`)}>See the copy</a>
+					{wordsAfter(progress, of, copy)}{" "}
+					{step === 1 && "Allow what the error names, or correct the settings of the copy. "}If you
+					continue, what is done isn't repeated, and no window is exported twice.{" "}
+					<a href={to(`batch_exports/${copy.id}`)}>See the copy</a>
 				</p>
 			)}
 			<div class="buttons">
