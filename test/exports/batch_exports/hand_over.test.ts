@@ -226,6 +226,34 @@ test("runs that wait for an earlier one, whose destination is down, become the c
 	]);
 });
 
+test("a run that begins while its export is handed over stays", async () => {
+	const { home, a, b } = await pair();
+	for (const hour of [2, 3]) await unfinished(a, hour, 0);
+	const begins = () =>
+		db
+			.update(batchExportRuns)
+			.set({ lease: 1, ...LEASED })
+			.where(sql`batch_export_id = ${rowOf(a)} and data_interval_start = ${Date.parse(at(2))}`);
+	const { body } = await home.here("POST", `/batch_exports/${a}/hand_over`, {
+		body: { to: b },
+		env: racing(begins),
+	});
+	expect(body.undelivered).toMatchObject({ windows: 1, start_at: at(3) });
+});
+
+test("windows that cross those of earlier runs need another copy", async () => {
+	const { home, a, b } = await pair();
+	await ended(a, 2, "Failed", "arrival");
+	await addRuns(b, {
+		...{ id: v7(), by: "arrival", status: "Failed", dismissed: true, finished_at: at(4) },
+		...{ data_interval_start: at(1), data_interval_end: at(3), ...LEASED },
+	});
+	expect(await post(home, a, "hand_over", { to: b })).toMatchObject({
+		status: 400,
+		body: { attr: "to", detail: expect.stringContaining("Duplicate this one again.") },
+	});
+});
+
 test.each([1, 2])(
 	"a failed window comes back, and is exported after %i more moves",
 	async (more) => {
