@@ -1,4 +1,5 @@
 import { and, eq, sql } from "drizzle-orm";
+import { alias } from "drizzle-orm/sqlite-core";
 import type * as z from "zod";
 import type { Tenant } from "../../access/tenant.ts";
 import { retry } from "../../access/unit_of_work.ts";
@@ -13,10 +14,10 @@ import { doesNotExist, invalid, orNotFound } from "../../http/errors.ts";
 import { pluralize, shorten } from "../../lib/text.ts";
 import { now } from "../../lib/time.ts";
 import { beginBackfill, checkRunning } from "../engine/backfill_runs.ts";
-import { replaceRanges } from "../engine/fold.ts";
 import { movedWindows, readMoved } from "../engine/moved.ts";
 import { changesOf, without } from "../engine/ranges.ts";
 import { logWhere } from "../engine/run_log.ts";
+import { replaceRanges } from "../engine/undelivered.ts";
 import { partsOf, resumeWithBackfill, type Window } from "../engine/windows.ts";
 import { launchBackfill, selectRunningBeside } from "./backfills.ts";
 import { type handOver as Body, toBatchExport } from "./shape.ts";
@@ -25,9 +26,9 @@ import {
 	CANCELLED,
 	launchWaiting,
 	notDeleted,
+	ofOrganization,
 	pausing,
 	type Row,
-	rowIdOf,
 	scheduleUnchanged,
 	selectOne,
 } from "./statements.ts";
@@ -49,14 +50,30 @@ type Backfill = typeof batchExportBackfills.$inferSelect;
 
 type Handed = { from: Row; to: Row } & ReturnType<typeof readMoved>;
 
+/** Selects the windows that one export of the organization hands over to another. */
+function selectMoved(tenant: Tenant, id: string, other: string) {
+	const to = alias(batchExports, "other");
+	// Not `rowIdOf`: `@current` in the path would be deeper there than SQLite allows.
+	const pair = { from: sql`${batchExports.id}`, to: sql`${to.id}` };
+	return tenant.db
+		.select({ windows: movedWindows(tenant.db, pair).as("windows") })
+		.from(batchExports)
+		.innerJoin(to, eq(to.organization_id, batchExports.organization_id))
+		.where(
+			and(
+				ofOrganization(tenant),
+				eq(batchExports.uuid, id.toLowerCase()),
+				sql`not ${to.deleted}`,
+				eq(to.uuid, other.toLowerCase()),
+			),
+		);
+}
+
 async function read(tenant: Tenant, id: string, to: string) {
-	const pair = { from: rowIdOf(tenant, id), to: rowIdOf(tenant, to) };
 	const [[from], [other], [known], running] = await tenant.read(
 		selectOne(tenant, id),
 		selectOne(tenant, to),
-		tenant.db
-			.select({ windows: movedWindows(tenant.db, pair).as("windows") })
-			.from(sql`(select 1)`),
+		selectMoved(tenant, id, to),
 		selectRunningBeside(tenant, id),
 	);
 	const found = orNotFound(from);
@@ -161,7 +178,7 @@ function pauseOf({ db }: Tenant, { from, to, moved }: Handed) {
 			// The pause would delay them for ever.
 			db
 				.update(batchExportRuns)
-				.set({ ...CANCELLED, finished_at: set.last_paused_at, last_updated_at: now() })
+				.set({ ...CANCELLED, finished_at: now(), last_updated_at: now() })
 				.where(inRuns(from.row_id, runsOf("queued"))),
 			logWhere(db, {
 				batch_export_id: from.row_id,

@@ -1,12 +1,12 @@
 import { and, desc, eq, getTableColumns, isNull, lt, sql } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
 import { alias } from "drizzle-orm/sqlite-core";
-import { assertThat, type Database, insertEach } from "../../db/client.ts";
+import { assertThat, type Database } from "../../db/client.ts";
 import { batchExportRanges, batchExportRuns, batchExports } from "../../db/schema/batch_exports.ts";
 import { shorten } from "../../lib/text.ts";
 import { DAY_MS, iso, MINUTE_MS } from "../../lib/time.ts";
-import { changesOf, type Range } from "./ranges.ts";
-import { isUndelivered } from "./undelivered.ts";
+import { changesOf } from "./ranges.ts";
+import { isUndelivered, replaceRanges, type StoredRange } from "./undelivered.ts";
 
 /** How many runs a tick folds. */
 const FOLD_BATCH_SIZE = 3000;
@@ -84,12 +84,9 @@ const MAX_REASON_CHARACTERS = 100;
 
 type Series = Pick<Old, "batch_export_id" | "by">;
 
-/** A range of an export. */
-type Stored = Range & Series;
-
 const keyOf = ({ batch_export_id, by }: Series) => `${batch_export_id} ${by}`;
 
-function rangeOf({ batch_export_id, by, start, end, status, ...run }: Old): Stored {
+function rangeOf({ batch_export_id, by, start, end, status, ...run }: Old): StoredRange {
 	const range = { batch_export_id, by, start, end };
 	const { latest_error, rows, bytes } = run;
 	return status === "Completed"
@@ -105,7 +102,7 @@ function rangeOf({ batch_export_id, by, start, end, status, ...run }: Old): Stor
 }
 
 /** Selects the stored ranges that others may touch: from the last one that begins before them. */
-function selectNear(db: Database, series: Stored[][]) {
+function selectNear(db: Database, series: StoredRange[][]) {
 	const spans = series.map((ranges) => ({
 		...ranges[0],
 		from: Math.min(...ranges.map(({ start }) => Date.parse(start))),
@@ -125,32 +122,8 @@ function selectNear(db: Database, series: Stored[][]) {
 		);
 }
 
-/** Returns the statements that replace ranges: what `changesOf` returned. */
-export function replaceRanges(db: Database, removed: Stored[], written: Stored[]) {
-	const starts = JSON.stringify(
-		removed.map(({ batch_export_id, by, start }) => [batch_export_id, by, Date.parse(start)]),
-	);
-	return [
-		db.delete(batchExportRanges).where(
-			sql`(batch_export_id, "by", start_at) in (
-					select value ->> 0, value ->> 1, value ->> 2 from json_each(${starts}))`,
-		),
-		insertEach(db, batchExportRanges, {
-			rows: written.map(({ start, end, ...range }) => ({ ...range, start_at: start, end_at: end })),
-		}).onConflictDoUpdate({
-			target: [batchExportRanges.batch_export_id, batchExportRanges.by, batchExportRanges.start_at],
-			set: Object.fromEntries(
-				(["end_at", "latest_error", "dismissed", "runs", "rows", "bytes"] as const).map((name) => [
-					name,
-					sql.raw(`excluded.${name}`),
-				]),
-			),
-		}),
-	] as const;
-}
-
 /** Returns the statements that replace runs and ranges. They fail if a run has changed. */
-function replace(db: Database, old: Old[], removed: Stored[], written: Stored[]) {
+function replace(db: Database, old: Old[], removed: StoredRange[], written: StoredRange[]) {
 	const runs = JSON.stringify(old.map(({ batch_export_id, id }) => [batch_export_id, id]));
 	const counts = JSON.stringify(
 		[...Map.groupBy(old, ({ batch_export_id }) => batch_export_id)].map(([id, { length }]) => [

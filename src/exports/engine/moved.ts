@@ -21,31 +21,29 @@ type Pair = Record<"from" | "to", number | SQL>;
  * The same JSON means that nothing has changed that a move depends on.
  */
 export function movedWindows(db: Database, { from, to }: Pair) {
-	const its = (id: "from_id" | "to_id") => sql`(select ${sql.raw(id)} from pair)`;
 	// Windows by arrival don't overlap, so only one can end after this window and begin before.
 	const runs = sql`select distinct data_interval_start as start_at, data_interval_end as end_at,
 			iif(status = 'Cancelled' or dismissed, batch_export_runs.id, null) as idle
 		from moved cross join batch_export_runs indexed by batch_export_runs_window
-		where batch_export_id = ${its("to_id")} and ${isByArrival}
+		where batch_export_id = ${to} and ${isByArrival}
 		and data_interval_end > moved.start_at and data_interval_start < moved.end_at
 		and data_interval_end <= coalesce((select min(data_interval_end) from batch_export_runs
-			where batch_export_id = ${its("to_id")} and ${isByArrival} and data_interval_end >= moved.end_at), moved.end_at)`;
+			where batch_export_id = ${to} and ${isByArrival} and data_interval_end >= moved.end_at), moved.end_at)`;
 	// Ranges that only touch become one with the new ones.
 	const ranges = sql`select distinct range.start_at, range.end_at, range.latest_error, range.dismissed, range.runs, range.rows, range.bytes
 		from moved cross join ${batchExportRanges} as range
-		where range.batch_export_id = ${its("to_id")} and range."by" = 'arrival'
+		where range.batch_export_id = ${to} and range."by" = 'arrival'
 		and range.end_at >= moved.start_at and range.start_at <= moved.end_at
 		and range.start_at >= coalesce((select max(start_at) from ${batchExportRanges}
-			where batch_export_id = ${its("to_id")} and "by" = 'arrival' and start_at <= moved.start_at), moved.start_at)`;
-	return sql<string>`(with pair as materialized (select ${from} as from_id, ${to} as to_id),
-		moved as materialized (
+			where batch_export_id = ${to} and "by" = 'arrival' and start_at <= moved.start_at), moved.start_at)`;
+	return sql<string>`(with moved as materialized (
 			select 'failed' as kind, id, data_interval_start as start_at, data_interval_end as end_at, latest_error
-				from (${selectFailed(db, its("from_id"), { by: "arrival" })})
+				from (${selectFailed(db, from, { by: "arrival" })})
 			union all select 'queued', id, data_interval_start, data_interval_end, null
 				from batch_export_runs indexed by batch_export_runs_unfinished
-				where finished_at is null and batch_export_id = ${its("from_id")} and ${hasNotBegun}
+				where finished_at is null and batch_export_id = ${from} and ${hasNotBegun}
 			union all select 'missing', null, start_at, end_at, latest_error
-				from (${selectMissing(db, its("from_id"))}))
+				from (${selectMissing(db, from)}))
 		select json_object(
 			'moved', (select json_group_array(json_array(kind, start_at, end_at, id, substr(latest_error, 1, ${MAX_ERROR})) order by start_at, kind) from moved),
 			'runs', (select json_group_array(json_array(start_at, end_at, idle) order by start_at) from (${runs})),

@@ -1,7 +1,7 @@
 /** The windows of exports that weren't delivered (docs/exports.md#what-isnt-delivered). */
 import { and, desc, eq, getTableColumns, gt, gte, lt, type SQL, sql } from "drizzle-orm";
 import type { SQLiteColumn } from "drizzle-orm/sqlite-core";
-import type { Database } from "../../db/client.ts";
+import { type Database, insertEach } from "../../db/client.ts";
 import {
 	batchExportRanges,
 	batchExportRuns,
@@ -10,6 +10,7 @@ import {
 	isUnsuccessful,
 } from "../../db/schema/batch_exports.ts";
 import { iso } from "../../lib/time.ts";
+import type { Range } from "./ranges.ts";
 import {
 	boundaryAfter,
 	boundaryBefore,
@@ -188,6 +189,34 @@ export function takeMissing(db: Database, batch_export_id: number, window: Windo
 export function dismissMissing(db: Database, batch_export_id: number, window: Window) {
 	const { divide, isInside } = missingIn(db, batch_export_id, window);
 	return [...divide, db.update(batchExportRanges).set({ dismissed: true }).where(isInside)];
+}
+
+/** A range of an export. */
+export type StoredRange = Range &
+	Pick<typeof batchExportRanges.$inferSelect, "batch_export_id" | "by">;
+
+/** Returns the statements that replace ranges: what `changesOf` returned. */
+export function replaceRanges(db: Database, removed: StoredRange[], written: StoredRange[]) {
+	const starts = JSON.stringify(
+		removed.map(({ batch_export_id, by, start }) => [batch_export_id, by, Date.parse(start)]),
+	);
+	return [
+		db.delete(batchExportRanges).where(
+			sql`(batch_export_id, "by", start_at) in (
+					select value ->> 0, value ->> 1, value ->> 2 from json_each(${starts}))`,
+		),
+		insertEach(db, batchExportRanges, {
+			rows: written.map(({ start, end, ...range }) => ({ ...range, start_at: start, end_at: end })),
+		}).onConflictDoUpdate({
+			target: [batchExportRanges.batch_export_id, batchExportRanges.by, batchExportRanges.start_at],
+			set: Object.fromEntries(
+				(["end_at", "latest_error", "dismissed", "runs", "rows", "bytes"] as const).map((name) => [
+					name,
+					sql.raw(`excluded.${name}`),
+				]),
+			),
+		}),
+	] as const;
 }
 
 /** Returns the columns of a range for which the schedule makes no runs. */

@@ -8,7 +8,7 @@ import {
 	batchExports,
 } from "../../../src/db/schema/batch_exports.ts";
 import { eventually } from "../../support/time.ts";
-import { addRuns, cost, db, LEASED, racing, world } from "../../support/world.ts";
+import { addRuns, call, cost, db, LEASED, racing, world } from "../../support/world.ts";
 
 const HOUR = 3_600_000;
 /** The first of the windows in the tests, of which the last one that matters has long been due. */
@@ -239,6 +239,20 @@ test("a run that begins while its export is handed over stays", async () => {
 		env: racing(begins),
 	});
 	expect(body.undelivered).toMatchObject({ windows: 1, start_at: at(3) });
+});
+
+test.each(["organizations", "projects"])("%s/@current is a base too", async (base) => {
+	const { home, a, b } = await pair();
+	await ended(a, 1, "Failed", "arrival");
+	const { status, body } = await call(
+		"POST",
+		`/api/${base}/@current/batch_exports/${a}/hand_over`,
+		{
+			key: home.key,
+			body: { to: b },
+		},
+	);
+	expect([status, body.undelivered?.windows]).toEqual([200, 1]);
 });
 
 test("windows that cross those of earlier runs need another copy", async () => {
