@@ -17,8 +17,7 @@ type Pair = Record<"from" | "to", number | SQL>;
 /**
  * SQL for JSON: what `from` hasn't delivered or begun, and what `to` knows of these windows. `idle`
  * is the id of a run that nothing would start again: it was cancelled or dismissed, or its window has
- * moved away.
- * The same JSON means that nothing has changed that a move depends on.
+ * moved away. The same JSON means that nothing has changed that a move depends on.
  */
 export function movedWindows(db: Database, { from, to }: Pair) {
 	// Windows by arrival don't overlap, so only one can end after this window and begin before.
