@@ -13,6 +13,7 @@ const SCOPES = {
 	"/projects/:project_id/members": "ProjectMember",
 	"/roles/:id/members": "RoleMember",
 	"/identities/": "Identity",
+	"/members/:user__uuid/keys/": "PersonalApiKey",
 	"/scim/tokens/": "ScimToken",
 };
 
@@ -24,7 +25,7 @@ function scopeOf(path: string) {
 
 /** Each kind of object that can be deleted: its path, and the scope of its entries. */
 export const objects = guarded
-	.filter(({ method }) => method === "DELETE")
+	.filter(({ method, path }) => method === "DELETE" && /:\w+$/.test(path))
 	.map(({ path }) => ({ path, scope: scopeOf(path) }));
 
 type Objects = typeof objects;
