@@ -32,6 +32,7 @@ const ACTIVITY: List = {
 	inside: [
 		"address=203.0.113.7",
 		"person=person-0@",
+		"name=Lovelace 1",
 		"scope=Domain",
 		"activity=deleted",
 		`user=${uuid("user", FIRST_PERSON)}`,
@@ -54,6 +55,7 @@ const OF_MOST_PLUGINS = [
 	`email=owner-${OWNERS.plugins}@example.com`,
 	"address=203.0.113.8",
 	"person=owner-",
+	"name=Row",
 	"after=2001-01-01",
 	"before=2099-01-01",
 ];

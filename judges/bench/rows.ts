@@ -328,7 +328,7 @@ export const MANY: [table: string, columns: Columns, max?: number][] = [
 			activity: special("'deleted'", "'updated'"),
 			scope: "'Plugin'",
 			item_id: "1000 + i",
-			name: TEXT,
+			name: special("'Lovelace'", "'Row'"),
 		},
 		MAX_OBJECTS,
 	],

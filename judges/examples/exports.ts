@@ -76,6 +76,7 @@ export async function exports(recorder: Recorder, kind: "" | "Project", peer: st
 		body: { name: "Events to Dublin", destination: { config: { region: "eu-west-1" } } },
 	});
 	await record(`list${name}s`);
+	await record(`handOver${name}`, { parameters, body: { to: String(copy.id) } });
 	await record(`delete${name}`, { parameters: { id: String(copy.id) } });
 	await record(`delete${name}`, { parameters });
 }
