@@ -86,7 +86,7 @@ inBrowser("plugins", (open) => {
 		await there.getByRole("link", { name: "There", exact: true }).waitFor();
 		const here = page.getByRole("link", { name: "Here", exact: true });
 		const requests = await requestsOf(page, () => here.waitFor());
-		expect(requests.length, requests.join(" ")).toBeLessThanOrEqual(3);
+		expect(requests.length, requests.join(" ")).toBeLessThanOrEqual(4);
 		// A project without configs isn't named.
 		await client.projects.create({ name: "Empty", organization: organization.id });
 		await page.reload();

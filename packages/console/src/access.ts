@@ -23,17 +23,19 @@ export async function loadOrganization(
 	id: string,
 	signal: AbortSignal,
 ): Promise<{ organization: Organization; access: Access }> {
-	const key = isWithKey()
+	const asked = isWithKey()
 		? api.personalApiKeys.get({ id: "@current" }, { signal }).catch(() => undefined)
 		: undefined;
 	const organization = await api.organizations.get({ id }, { signal });
+	const key = await asked;
+	const mayAsk = !key || key.scopes.some((scope) => /^\*$|^organization_member:/.test(scope));
 	const explained =
-		organization.membership_level < 8
+		organization.membership_level < 8 && mayAsk
 			? await readable(api.access.explain({ organization: id, limit: LIMIT }, { signal }))
 			: undefined;
 	return {
 		organization,
-		access: { rows: explained?.results ?? [], scopes: (await key)?.scopes },
+		access: { rows: explained?.results ?? [], scopes: key?.scopes },
 	};
 }
 
