@@ -208,7 +208,7 @@ export function Made({ details }: { details: MemberDetails }) {
 							</a>
 						),
 					},
-					{ title: "Kind", cell: ({ kind }) => kind },
+					{ title: "Kind", cell: ({ kind }) => <span class="whole-words">{kind}</span> },
 					{ title: "State", cell: ({ state }) => state && <Badge>{state}</Badge> },
 				]}
 			/>
