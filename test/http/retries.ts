@@ -149,6 +149,17 @@ async function tested(home: World) {
 	return { token };
 }
 
+/** A paused copy of the export of the path, which can continue it. */
+async function duplicated({ batch_export }: World) {
+	const [row] = await db.select().from(batchExports).where(eq(batchExports.uuid, batch_export));
+	if (!row) throw new Error("There is no export.");
+	const { id: _, ...copied } = row;
+	const uuid = v7();
+	const own = { uuid, name: "Copy", paused: true, runs: 0, backfills: 0 };
+	await db.insert(batchExports).values({ ...copied, ...own });
+	return { to: uuid };
+}
+
 /** What the command line asks for, and the person allows. */
 const APP_REQUEST = {
 	response_type: "code",
@@ -178,6 +189,7 @@ const PREPARED: Record<string, (home: World, path: string) => Promise<unknown>> 
 	"/batch_exports/:id/unpause": async ({ batch_export }) => {
 		await db.update(batchExports).set({ paused: true }).where(eq(batchExports.uuid, batch_export));
 	},
+	"/batch_exports/:id/hand_over": duplicated,
 	"/domains/:id/verify": async ({ domain: id }) => {
 		const domain = "right.example.test";
 		await db.delete(domains).where(eq(domains.domain, domain));
