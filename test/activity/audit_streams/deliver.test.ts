@@ -163,13 +163,15 @@ describe("an hourly delivery", () => {
 	});
 
 	test("waits half a minute after the hour for what is committed late", async () => {
-		const { files, change } = await streaming();
+		const { id, files, change } = await streaming();
+		await deliver(env, LATE - HOUR);
+		await fill(id, 1, iso(hour - 5));
 		await change({ next_attempt_at: iso(hour) });
 		await deliver(env, hour + 29_999);
-		expect(await files()).toEqual([]);
+		expect(await files()).toHaveLength(1);
 		await change({ next_attempt_at: iso(hour) });
 		await deliver(env, hour + 30_000);
-		expect(await files()).toHaveLength(1);
+		expect(await files()).toHaveLength(2);
 	});
 
 	test("an entry that is written while its hour ends is in the next file, and none is left out", async () => {
