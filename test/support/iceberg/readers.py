@@ -3,8 +3,8 @@
 python readers.py <port> <catalog> <S3 endpoint> <key id> <key>
 
 POST / {"do": "pyiceberg" | "duckdb", "table", "sql"}: the result of SQL about the table, which is named t in it.
-POST / {"do": "rewrite" | "expire" | "drop", "table"}: writes all rows to new files, removes all snapshots but the last
-one, or removes all rows.
+POST / {"do": "rewrite" | "expire" | "drop" | "touch", "table"}: writes all rows to new files, removes all snapshots but
+the last one, removes all rows, or commits a snapshot without rows.
 GET /: "ready".
 """
 
@@ -68,7 +68,8 @@ def by_duckdb(table, sql):
         f"attach '' as lake (type iceberg, endpoint '{catalog_uri}', authorization_type 'none',"
         " access_delegation_mode 'none')"
     )
-    return rows(connection, f'with t as (select * from lake.{namespace}."{name}") {sql}')
+    connection.execute(f'create temp view t as select * from lake.{namespace}."{name}"')
+    return rows(connection, sql)
 
 
 def rewrite(table):
@@ -78,6 +79,11 @@ def rewrite(table):
 
 def expire(table):
     catalog().load_table(table).maintenance.expire_snapshots().older_than(datetime.now(timezone.utc)).commit()
+
+
+def touch(table):
+    it = catalog().load_table(table)
+    it.append(it.schema().as_arrow().empty_table())
 
 
 def act(wanted):
@@ -92,6 +98,8 @@ def act(wanted):
             return expire(wanted["table"])
         case "drop":
             return catalog().load_table(wanted["table"]).delete()
+        case "touch":
+            return touch(wanted["table"])
 
 
 class Handler(BaseHTTPRequestHandler):
