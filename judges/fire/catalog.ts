@@ -6,7 +6,7 @@ import { mkdirSync } from "node:fs";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { buffer } from "node:stream/consumers";
 import { forward } from "../../test/support/faults.ts";
-import { icebergs, NAMESPACE, TOKEN } from "../../test/support/iceberg.ts";
+import { EVENT_COLUMNS, icebergs, NAMESPACE, TOKEN } from "../../test/support/iceberg.ts";
 import { missing } from "../../test/support/missing.ts";
 import { listen } from "../../test/support/peers.ts";
 import type { Random } from "../../test/support/random.ts";
@@ -16,19 +16,6 @@ import { TABLE } from "./outputs.ts";
 const LOST = 0.05;
 const OVERTAKEN = 0.3;
 
-const COLUMNS = {
-	...Object.fromEntries(
-		[
-			...["uuid", "event", "distinct_id", "person_id", "properties", "person_properties"],
-			"elements_chain",
-		].map((name) => [name, "string"]),
-	),
-	timestamp: "timestamptz",
-	created_at: "timestamptz",
-	_inserted_at: "timestamptz",
-	team_id: "long",
-};
-
 /**
  * The table, as a customer creates it. An export would partition it by the day of `timestamp`, but
  * some events are of any day within a century, so each run would write thousands of files.
@@ -37,7 +24,7 @@ const NEW_TABLE = {
 	name: TABLE,
 	schema: {
 		type: "struct",
-		fields: Object.entries(COLUMNS).map(([name, type], i) => ({
+		fields: Object.entries(EVENT_COLUMNS).map(([name, type], i) => ({
 			...{ id: i + 1, name, type, required: false },
 		})),
 	},
