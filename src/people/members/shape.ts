@@ -186,6 +186,11 @@ export const MemberDetails = z
 	})
 	.meta({ id: "MemberDetails" });
 
+/** Whom a request has told to set up a second factor. */
+export const ToldMembers = z
+	.object({ mails: z.int().describe("How many members are mailed.") })
+	.meta({ id: "ToldMembers" });
+
 export const reviewFilters = z.object({
 	inactive_since: queryMoment()
 		.optional()
