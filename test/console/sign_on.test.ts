@@ -205,11 +205,7 @@ inBrowser("single sign-on", (open) => {
 		const provider = page.getByLabel("Which provider do you use?");
 		for (const [name, step, samlStep] of [
 			["Okta", "Create App Integration", "SAML 2.0"],
-			[
-				"Microsoft Entra ID",
-				"Certificates & secrets",
-				"Unique User Identifier",
-			],
+			["Microsoft Entra ID", "Certificates & secrets", "Unique User Identifier"],
 			["Google Workspace", "https://accounts.google.com", "Download metadata"],
 			["Keycloak", "Valid redirect URIs", "Client signature required"],
 		] as const) {

@@ -1,5 +1,5 @@
 /** The steps at a provider. The documentation has them, so they are read from its page. */
-import { useLayoutEffect, useRef } from "preact/hooks";
+import { useId, useLayoutEffect, useRef } from "preact/hooks";
 import type { Domain } from "tenantry-client";
 import { useLoad } from "../../load.ts";
 import { Show } from "../../ui/feedback.tsx";
@@ -25,24 +25,32 @@ export const ProviderChoice = ({
 }: {
 	provider: string;
 	onChange: (provider: string) => void;
-}) => (
-	<label>
-		<span>Which provider do you use?</span>
-		<select value={provider} onChange={({ currentTarget }) => onChange(currentTarget.value)}>
-			<option value="">Another one</option>
-			{PROVIDERS.map(([id, name]) => (
-				<option key={id} value={id}>
-					{name}
-				</option>
-			))}
-		</select>
-		<small>
-			{provider
-				? "The steps at your provider are below, with the values to copy. Take OpenID Connect if you can: it has no certificate to replace."
-				: "For Okta, Entra ID, Google and Keycloak, this page shows each step."}
-		</small>
-	</label>
-);
+}) => {
+	const id = useId();
+	return (
+		<div class="field">
+			<label for={id}>Which provider do you use?</label>
+			<select
+				id={id}
+				aria-describedby={`${id}-hint`}
+				value={provider}
+				onChange={({ currentTarget }) => onChange(currentTarget.value)}
+			>
+				<option value="">Another one</option>
+				{PROVIDERS.map(([id, name]) => (
+					<option key={id} value={id}>
+						{name}
+					</option>
+				))}
+			</select>
+			<small id={`${id}-hint`}>
+				{provider
+					? "The steps at your provider are below, with the values to copy. Take OpenID Connect if you can: it has no certificate to replace."
+					: "For Okta, Entra ID, Google and Keycloak, this page shows each step."}
+			</small>
+		</div>
+	);
+};
 
 const isText = ({ tagName, textContent }: Element, protocol: string) =>
 	tagName === "P" && textContent?.trim() === protocol;
@@ -71,7 +79,7 @@ async function readSteps(provider: string, protocol: string, signal: AbortSignal
 function Steps({ steps }: { steps: readonly Element[] }) {
 	const root = useRef<HTMLDivElement>(null);
 	useLayoutEffect(() => root.current?.replaceChildren(...steps), [steps]);
-	return <div ref={root} />;
+	return <div ref={root} class="provider-steps" />;
 }
 
 /** The steps at the chosen provider; nothing for another one. */
