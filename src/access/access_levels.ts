@@ -88,6 +88,9 @@ export function isOpened(
 	);
 }
 
+/** Whether own access controls let a member view everything, as those of auditors do. */
+export const mayViewAll = ({ own }: Controls) => (own[EVERYTHING] ?? 0) >= ACCESS_LEVELS.viewer;
+
 /** Parses `members.access` or `organizations.access`. */
 export const parseLevels = (text: string | null): Levels => (text === null ? {} : JSON.parse(text));
 

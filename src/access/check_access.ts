@@ -14,6 +14,7 @@ import {
 	type Controls,
 	isOpened,
 	levelOf,
+	mayViewAll,
 	parseLevels,
 	within,
 } from "./access_levels.ts";
@@ -96,18 +97,18 @@ export function checkAccess(
 	{ level, isNamed, controls, project }: Access & { level: number; isNamed: boolean },
 ): ApiError | undefined {
 	const isTooLow = level < required;
-	if (!resource) return isTooLow ? insufficientLevel() : undefined;
+	if (!resource) {
+		const isOpen = required === ADMIN && need === "viewer" && mayViewAll(controls);
+		return isTooLow && !isOpen ? insufficientLevel() : undefined;
+	}
 	const found = objectOf(row);
-	const opens = (id: string | null) =>
-		required === ADMIN && isOpened(controls, { resource, id, need: ACCESS_LEVELS[need] });
-	const own = levelOf(controls, { resource, id: found.id });
-	// Whoever has access to other objects isn't told that this one exists.
-	if (isTooLow && found.id !== null && own === ACCESS_LEVELS.none && opens(null)) return notFound();
-	if (isTooLow && !opens(found.id)) return insufficientLevel();
+	const opens = { resource, id: found.id, need: ACCESS_LEVELS[need] };
+	if (isTooLow && !(required === ADMIN && isOpened(controls, opens))) return insufficientLevel();
 	// Without access controls, and for admins, the object isn't looked up.
 	const isMissing = isNamed && found.id === null && row.everyone_access !== null && level < ADMIN;
 	if (isMissing) return notFound();
 	const isProject = resource === "project" && row.project_id !== null;
+	const own = levelOf(controls, { resource, id: found.id });
 	const access = isProject ? project : within(project, within(found.project, own));
 	// A list leaves out what the caller may not view.
 	const isList = !isNamed && !isProject && need === "viewer" && hasObjects(resource);

@@ -1,6 +1,8 @@
 import { env } from "cloudflare:workers";
 import { eq } from "drizzle-orm";
 import { expect, test } from "vitest";
+import { AUDITOR } from "../../src/db/schema/access.ts";
+import { RESOURCES } from "../../src/db/schema/levels.ts";
 import { plugins } from "../../src/db/schema/plugins.ts";
 import { call, cost, db, furnished, join, keyFor, world } from "../support/world.ts";
 
@@ -56,6 +58,25 @@ test("what belongs to an organization or project is counted up to 1,000, in one 
 			`projects/${home.project}`,
 		])
 			expect([403, 404]).toContain((await call("GET", `/api/${path}/contents`, { key })).status);
+});
+
+test("auditors read what belongs to the organization and its projects; whoever may view some resources doesn't", async () => {
+	const home = await furnished();
+	const [auditor, viewer] = [await join(home.id, 1), await join(home.id, 1)];
+	await home.here("POST", `/roles/${AUDITOR}/members`, { body: { member: auditor.uuid } });
+	for (const resource of RESOURCES)
+		await home.here("POST", "/access_controls", {
+			body: { resource, member: viewer.uuid, access_level: "viewer" },
+		});
+	const path = `/api/organizations/${home.id}`;
+	for (const of of [path, `/api/projects/${home.project}`])
+		expect(await counts(`${of}/contents`, auditor.key)).toEqual(
+			await counts(`${of}/contents`, home.key),
+		);
+	expect((await call("GET", `${path}/contents`, { key: viewer.key })).status).toBe(403);
+	const body = { name: "Mine" };
+	expect((await call("PATCH", path, { key: auditor.key, body })).status).toBe(403);
+	expect((await call("DELETE", path, { key: auditor.key })).status).toBe(403);
 });
 
 test("where a plugin is used is counted, and listed; elsewhere only for its own organization", async () => {

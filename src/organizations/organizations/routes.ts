@@ -51,7 +51,7 @@ export default router({
 			id: "getOrganizationContents",
 			summary: "Count what belongs to an organization",
 			description:
-				"Counts what `deleteOrganization` deletes, each kind up to 1,000. Changes nothing. Requires level 8.",
+				"Counts what `deleteOrganization` deletes, each kind up to 1,000, also what others may not view. Changes nothing. Requires level 8, or the role `Auditor`.",
 		}),
 		atLeast(ADMIN),
 		async (c) => c.json(await ofOrganization(c.var.tenant)),
