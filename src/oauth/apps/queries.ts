@@ -83,12 +83,16 @@ export const update = (tenant: Tenant, id: string, body: z.infer<typeof Update>)
 /** How many events are written when an app is deleted. Its other consents end without one. */
 const MAX_EVENTS = 1_000;
 
-/** Selects the consents that end with the app, with the organizations that get an event about each. */
+/**
+ * Selects the consents that end with the app, with the organizations that get an event about each:
+ * not those that the person has left.
+ */
 function selectEnding({ db }: Tenant, app: string) {
 	const { id, user_id, label, client_id, scopes, scoped_organizations } = personalApiKeys;
 	const organizations =
 		sql`iif(${scoped_organizations} = '[]', json_array(${currentOrganization(user_id)}),
-			(select json_group_array(o.id) from json_each(${scoped_organizations}) join organizations as o on o.uuid = value))`
+			(select json_group_array(o.id) from json_each(${scoped_organizations}) join organizations as o on o.uuid = value
+				join members as m on m.organization_id = o.id and m.user_id = personal_api_keys.user_id))`
 			.mapWith((json): number[] => JSON.parse(json))
 			.as("organizations");
 	return db
@@ -109,7 +113,11 @@ export async function remove(tenant: Tenant, id: string) {
 	const row = orNotFound(before);
 	const trigger = { job: "app_deleted" };
 	const ended = consents.flatMap(({ organizations, ...consent }) =>
-		organizations.map((organization) => entryOf("revoked", consent, { organization, trigger })),
+		organizations.map((organization) => ({
+			...entryOf("revoked", consent, { organization, trigger }),
+			// The request isn't the person's, but that of an admin of the app's organization.
+			origin: null,
+		})),
 	);
 	await tenant.write({
 		checks: [assertExists(db, oauthClients, byId(tenant, row.id))],

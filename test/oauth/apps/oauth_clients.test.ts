@@ -1,4 +1,4 @@
-import { eq, sql } from "drizzle-orm";
+import { and, eq, sql } from "drizzle-orm";
 import { v7 } from "uuid";
 import { describe, expect, test } from "vitest";
 import { activityLog } from "../../../src/db/schema/activity_log.ts";
@@ -215,7 +215,7 @@ describe("a registered app", () => {
 describe("deleting a registered app", () => {
 	test("ends all its access and its codes at once, with an event for each", async () => {
 		const { id, key, client, path, here, member } = await registered();
-		const other = await world();
+		const [other, left] = [await world(), await world()];
 		await db
 			.insert(members)
 			.values({ organization_id: organizationId(other.id), user_id: member.id, level: 1 });
@@ -225,6 +225,11 @@ describe("deleting a registered app", () => {
 			client_id,
 			choice: { scopes: ["project:read"], scoped_organizations: [id, other.id] },
 		});
+		// The member has left one of the organizations since.
+		await db
+			.update(personalApiKeys)
+			.set({ scoped_organizations: [id, other.id, left.id] })
+			.where(and(eq(personalApiKeys.client_id, client_id), eq(personalApiKeys.user_id, member.id)));
 		const asked = await request(client_id);
 		const code = await codeFor(member, asked);
 		const byOther = await granted({ key });
@@ -238,6 +243,10 @@ describe("deleting a registered app", () => {
 		const ended = { client_id, job: "app_deleted" };
 		expect(await endings(id)).toEqual([ended, ended]);
 		expect(await endings(other.id)).toEqual([ended]);
+		expect(await endings(left.id)).toEqual([]);
+		// Nobody sees where the admin of the app's organization was.
+		const { body } = await other.here("GET", "/activity_log?scope=OauthGrant&activity=revoked");
+		expect(body.results).toMatchObject([{ origin: null }]);
 	});
 
 	test("ends access that a member gives in the meantime", async () => {
