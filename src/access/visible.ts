@@ -240,6 +240,10 @@ export const userWith = (
   (select found.id from users as found where found.${sql.raw(column.name)} = ${value}),
   (select 0 from users as other limit 1))`;
 
+/** SQL for the id of the user whom a path names. */
+export const idOf = ({ key }: QueryScope, uuid: string): SQL<number> =>
+	uuid === "@me" ? sql`${key.user_id}` : userWith(users.uuid, uuid.toLowerCase());
+
 /** SQL for the user's current organization: the chosen one, else the oldest membership's. */
 export const currentOrganization = (
 	user_id: number | Column | SQL<number>,

@@ -39,6 +39,15 @@ export const isEditableBy = (user_id: number, organization: SQL<number>) => sql`
 	select caller.level from members as caller
 	where caller.organization_id = ${organization} and caller.user_id = ${user_id}) >= ${members.level}`;
 
+/**
+ * SQL condition on `members`: the user may edit the member, as far as the member's organization is
+ * concerned: `whyNot` for any organization.
+ */
+export const mayEdit = (user_id: number) => sql`exists (
+	select 1 from members as caller
+	where caller.organization_id = ${members.organization_id} and caller.user_id = ${user_id}
+		and caller.level >= ${members.level} and (caller.level >= ${ADMIN} or caller.user_id = ${members.user_id}))`;
+
 /** Returns why `caller` may not reset the second factor of `target`, or undefined if it may. */
 export function whyNotResetFactor(caller: Member, target: Member) {
 	if (caller.user_id === target.user_id) return "You can't reset your own second factor.";

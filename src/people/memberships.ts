@@ -50,10 +50,10 @@ type Leaving = {
 	/** The email address. */
 	name: string;
 	level: number;
-	/** The names of what ends with it, if they were read. `keys`: no longer reach the organization. */
-	projects?: string[];
-	roles?: string[];
-	keys?: string[];
+	/** How much ends with it, if it was counted. `keys`: no longer reach the organization. */
+	projects?: number;
+	roles?: number;
+	keys?: number;
 };
 
 /** Ends a membership, with those of the organization's projects. */
@@ -63,8 +63,8 @@ export function leave(
 	where: SQL | undefined,
 ) {
 	const entry = { scope: "Member", activity: "deleted", item_id: id, name } as const;
-	const named = Object.entries(ending).filter(([, names]) => names.length > 0);
-	const values = { level, ...Object.fromEntries(named) };
+	const counts = Object.entries(ending).filter(([, count]) => count > 0);
+	const values = { level, ...Object.fromEntries(counts) };
 	return { changes: [db.delete(members).where(where)], entries: [{ ...entry, values }] };
 }
 

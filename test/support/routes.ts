@@ -227,7 +227,7 @@ export const sample = routesOf(
 /** Returns the id for `:id` in a path. */
 export function subject(path: string, world: World) {
 	const ids: Record<string, string | number> = {
-		"/members/:user__uuid/keys": world.key_id,
+		"/members/:user__uuid/keys": world.member_key,
 		"/keys": world.account_key,
 		"/trusted_issuers": world.trusted_issuer,
 		"/service_accounts": world.account,
@@ -263,7 +263,7 @@ export const address = (path: string, world: World) =>
 		.replace(":organization_id", world.id)
 		.replace(":service_account_id", world.account)
 		.replace(":project_id", String(world.project))
-		.replace(/:user__uuid(?=\/(?:identities|keys|sessions))/, world.owner.uuid)
+		.replace(/:user__uuid(?=\/identities)/, world.owner.uuid)
 		.replace(":user__uuid", world.member)
 		.replace(":user_uuid", world.member)
 		.replace(":run_id/retry", `${world.ended_run}/retry`)

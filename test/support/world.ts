@@ -347,7 +347,7 @@ export async function furnished() {
 	const member = await join(home.id, 1);
 	const [key_id, domain, invite, webhook, delivery] = [v7(), v7(), v7(), v7(), v7()];
 	const account = await serviceAccount(home);
-	const account_key = v7();
+	const [account_key, member_key] = [v7(), v7()];
 	const trusted_issuer = v7();
 	const [passkey, session, oauth_grant] = [v7(), v7(), v7()];
 	const [batch_export, backfill, run, ended_run] = [v7(), v7(), v7(), v7()];
@@ -382,17 +382,32 @@ export async function furnished() {
 			sign_count: 0,
 			is_backed_up: false,
 		}),
+		...(
+			[
+				[session, home.owner.id],
+				[v7(), member.id],
+			] as const
+		).map(([id, user_id]) =>
+			db.insert(personalApiKeys).values({
+				id,
+				user_id,
+				label: "Console",
+				hash: v7(),
+				mask_value: "",
+				scopes: ["*"],
+				expires_at: "2999-01-01T00:00:00.000Z",
+				session: { method: "mail", connection: null, address: null, user_agent: null },
+			}),
+		),
+		...insertGrant(home.owner.id, oauth_grant),
 		db.insert(personalApiKeys).values({
-			id: session,
-			user_id: home.owner.id,
-			label: "Console",
+			id: member_key,
+			user_id: member.id,
+			label: "Spare",
 			hash: v7(),
 			mask_value: "",
-			scopes: ["*"],
-			expires_at: "2999-01-01T00:00:00.000Z",
-			session: { method: "mail", connection: null, address: null, user_agent: null },
+			scopes: ["project:read"],
 		}),
-		...insertGrant(home.owner.id, oauth_grant),
 		db.insert(personalApiKeys).values({
 			id: key_id,
 			user_id: home.owner.id,
@@ -578,6 +593,7 @@ export async function furnished() {
 		oauth_grant,
 		account: account.id,
 		account_key,
+		member_key,
 		trusted_issuer,
 		domain,
 		client,

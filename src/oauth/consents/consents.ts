@@ -1,4 +1,4 @@
-import { and, eq, isNotNull, type SQL, sql } from "drizzle-orm";
+import { and, eq, isNotNull, type SQL } from "drizzle-orm";
 import type { Context } from "hono";
 import { v7 } from "uuid";
 import { commit } from "../../access/unit_of_work.ts";
@@ -13,6 +13,7 @@ import type { App } from "../../env.ts";
 import { addressOf } from "../../keys/addresses.ts";
 import { ACCESS_TOKEN, digest, isWellFormed } from "../../keys/keys.ts";
 import { endKey } from "../../keys/rows.ts";
+import { allowedScopes } from "../../people/personal_api_keys/reach.ts";
 import { appReused, mailChange } from "../../people/users/mails.ts";
 import { userColumns } from "../../people/users/shape.ts";
 import { type RefreshToken, readRefreshToken } from "../protocol/tokens.ts";
@@ -33,9 +34,7 @@ export const select = (db: Database) =>
 			label: personalApiKeys.label,
 			hash: personalApiKeys.hash,
 			/** The scopes of the consent. */
-			scopes: sql`coalesce(${oauthRefreshTokens.scopes}, ${personalApiKeys.scopes})`
-				.mapWith(personalApiKeys.scopes)
-				.as("allowed_scopes"),
+			scopes: allowedScopes.mapWith(personalApiKeys.scopes).as("allowed_scopes"),
 			access_scopes: aliased(personalApiKeys.scopes, "access_scopes"),
 			scoped_organizations: personalApiKeys.scoped_organizations,
 			scoped_projects: personalApiKeys.scoped_projects,

@@ -3,12 +3,17 @@ import type * as z from "zod";
 import { readPage } from "../../access/pages.ts";
 import type { Tenant } from "../../access/tenant.ts";
 import { retry } from "../../access/unit_of_work.ts";
-import { organizationId, organizations } from "../../db/schema/organizations.ts";
 import { members } from "../../db/schema/people.ts";
 import { personalApiKeys } from "../../db/schema/personal_api_keys.ts";
 import { orNotFound } from "../../http/errors.ts";
 import type { Page } from "../../http/page.ts";
 import { endKey } from "../../keys/rows.ts";
+import {
+	assertReached,
+	checkReached,
+	entriesIn,
+	selectReached,
+} from "../../people/personal_api_keys/ended_by_admin.ts";
 import { reaches } from "../../people/personal_api_keys/reach.ts";
 import { appEnded, mailChange } from "../../people/users/mails.ts";
 import { type Consent, entryOf, isConsent, select } from "./consents.ts";
@@ -37,34 +42,28 @@ export const list = (tenant: Tenant, page: Page) =>
 	});
 
 /**
- * Ends the access of a member's app, also to other organizations. Each organization that it is
- * limited to gets an event; only this one sees which admin it was.
+ * Ends the access of a member's app, also to the member's other organizations, each of which gets an
+ * event.
+ * @throws 403 if the caller isn't an admin of each, or the member's level is above the caller's
  */
 export const remove = (tenant: Tenant, id: string) =>
 	retry(async () => {
 		const { db, env } = tenant;
 		const isThis = and(isHere(tenant), eq(personalApiKeys.id, id.toLowerCase()));
-		const [[row], [organization]] = await tenant.read(
+		const [[row], reached] = await tenant.read(
 			select(db).where(isThis),
-			db
-				.select({ uuid: organizations.uuid, name: organizations.name })
-				.from(organizations)
-				.where(eq(organizations.id, tenant.organization)),
+			selectReached(tenant, isThis),
 		);
-		const [consent, { uuid, name }] = [orNotFound(row), orNotFound(organization)];
-		const trigger = { job: "admin", user: consent.user.email };
-		const others = consent.scoped_organizations.filter((other) => other !== uuid);
-		const here = entryOf("revoked", consent, { organization: tenant.organization, trigger });
-		const entries = [
-			{ ...here, user_id: tenant.key.user_id },
-			...others.map((other) =>
-				entryOf("revoked", consent, { organization: organizationId(other), trigger }),
-			),
-		];
+		const consent = orNotFound(row);
+		checkReached(reached);
+		const entry = entryOf("revoked", consent, { organization: tenant.organization });
+		const entries = entriesIn(tenant, reached, entry, consent.user.email);
+		const { checks, ...parts } = endKey(db, isThis, entries);
 		await tenant.write({
-			...endKey(db, isThis, entries),
+			...parts,
+			checks: [...checks, assertReached(tenant, isThis)],
 			revokes: { type: "oauth_grant", id: consent.id, user: null },
 		});
-		const change = appEnded(consent.label, name);
+		const change = appEnded(consent.label, reached[0]?.name ?? "");
 		tenant.later(() => mailChange(env, consent.user_id, change, null));
 	});

@@ -57,7 +57,7 @@ export const inOrganization = router(section)
 			id: "revokeOrganizationOauthGrant",
 			summary: "End the access of a member's app",
 			description:
-				"The next request of the app is rejected, also one to another organization of the member. The member gets a mail. Requires level 8.",
+				"The next request of the app is rejected, also one to another organization of the member. The member gets a mail. Requires level 8 and at least the member's level, in each organization of the member that the app can access: otherwise it is a 403.",
 		}),
 		async (c) => {
 			await ofOrganization.remove(c.var.tenant, c.req.param("id"));

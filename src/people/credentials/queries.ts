@@ -15,7 +15,7 @@ import { webhooks } from "../../db/schema/webhooks.ts";
 import type { Download } from "../../http/download.ts";
 import { mapResults, type Page } from "../../http/page.ts";
 import { now } from "../../lib/time.ts";
-import { reaches } from "../personal_api_keys/reach.ts";
+import { allowedScopes, getsInto } from "../personal_api_keys/reach.ts";
 import type { Credential, filters } from "./shape.ts";
 
 type Listed = z.infer<typeof Credential>;
@@ -82,8 +82,7 @@ const selectKeys = ({ db, organization }: Tenant) =>
 						name: sql`trim(${users.first_name} || ' ' || ${users.last_name})`,
 						email: sql`iif(${users.is_service_account}, null, ${users.email})`,
 					},
-					// Those that the person has allowed, as in `oauth_grants`.
-					scopes: sql`coalesce(${grant.scopes}, ${personalApiKeys.scopes})`,
+					scopes: allowedScopes,
 					// Not those of other organizations.
 					scoped_projects: sql`(select json_group_array(value) from json_each(${personalApiKeys.scoped_projects})
 						where value in (select p.id from projects as p where p.organization_id = ${organization}))`,
@@ -185,7 +184,7 @@ const partsOf = (tenant: Tenant) => {
 				eq(members.organization_id, organization),
 				eq(users.is_active, true),
 				isNull(personalApiKeys.session),
-				reaches(organization),
+				getsInto(organization),
 				// The keys that issuers are given have a client, too, but no refresh token.
 				or(
 					and(isNull(personalApiKeys.client_id), hasNotEnded(personalApiKeys.expires_at)),

@@ -1,4 +1,6 @@
 import { and, eq, gt, isNull, type SQL, sql } from "drizzle-orm";
+import type { Tenant } from "../../access/tenant.ts";
+import { idOf } from "../../access/visible.ts";
 import { assertThat, type Database } from "../../db/client.ts";
 import type { Entry } from "../../db/record.ts";
 import { domains } from "../../db/schema/organizations.ts";
@@ -19,6 +21,13 @@ export const isThrough = (isDomain: SQL) => sql`exists (
 	where ${isDomain} and (${identities.connection} in ('saml:' || ${domains.id}, 'oidc:' || ${domains.id})
 		or (instr(${identities.connection}, ':') = 0 and ${domains.verified_at} is not null
 			and ${domains.domain} = ${domainOfSql(users.email)})))`;
+
+/** SQL condition on `identities`: a link of the user in the path through a domain of the organization. */
+export const isHere = (tenant: Tenant, uuid: string) =>
+	and(
+		eq(identities.user_id, idOf(tenant, uuid)),
+		isThrough(eq(domains.organization_id, tenant.organization)),
+	);
 
 /** Selects links. `where` is about one user. */
 export const selectLinks = (db: Database, where: SQL | undefined) =>

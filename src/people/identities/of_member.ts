@@ -1,30 +1,19 @@
-import { and, eq, not, type SQL, sql } from "drizzle-orm";
+import { and, eq, not, sql } from "drizzle-orm";
 import { readPage } from "../../access/pages.ts";
 import type { Tenant } from "../../access/tenant.ts";
 import { retry } from "../../access/unit_of_work.ts";
-import { userWith } from "../../access/visible.ts";
+import { idOf } from "../../access/visible.ts";
 import { assertThat } from "../../db/client.ts";
 import { countWhere } from "../../db/list.ts";
-import { domains, organizations } from "../../db/schema/organizations.ts";
+import { organizations } from "../../db/schema/organizations.ts";
 import { isPerson, members, users } from "../../db/schema/people.ts";
 import { identities } from "../../db/schema/sign_in.ts";
 import { forbidden, orNotFound } from "../../http/errors.ts";
 import type { Page } from "../../http/page.ts";
 import { isEditableBy, whyNot } from "../levels.ts";
 import { adminOf, identityUnlinked, mailChange } from "../users/mails.ts";
-import { isThrough, selectLinks, unlinking } from "./links.ts";
+import { isHere, selectLinks, unlinking } from "./links.ts";
 import { select, toIdentity } from "./queries.ts";
-
-/** SQL for the id of the user whom a path names. */
-export const idOf = ({ key }: Tenant, uuid: string): SQL<number> =>
-	uuid === "@me" ? sql`${key.user_id}` : userWith(users.uuid, uuid.toLowerCase());
-
-/** SQL condition on `identities`: a link of the user through a domain of the organization. */
-export const isHere = (tenant: Tenant, uuid: string) =>
-	and(
-		eq(identities.user_id, idOf(tenant, uuid)),
-		isThrough(eq(domains.organization_id, tenant.organization)),
-	);
 
 /** Selects a member, or somebody who isn't one (any more), but still has links. */
 function selectPerson(tenant: Tenant, uuid: string) {

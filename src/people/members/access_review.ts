@@ -12,7 +12,7 @@ import { personalApiKeys } from "../../db/schema/personal_api_keys.ts";
 import type { Download } from "../../http/download.ts";
 import type { Page } from "../../http/page.ts";
 import { ROLES_OF_MEMBER } from "../memberships.ts";
-import { reaches } from "../personal_api_keys/reach.ts";
+import { allowedScopes, getsInto } from "../personal_api_keys/reach.ts";
 import type { AccessReview, reviewFilters } from "./shape.ts";
 
 const { id, label, scopes, session, client_id, last_used_at, expires_at } = personalApiKeys;
@@ -21,25 +21,24 @@ type Reviewed = z.infer<typeof AccessReview>;
 
 const NOW = sql`strftime('%Y-%m-%dT%H:%M:%fZ', 'now')`;
 
-/** SQL condition on `personal_api_keys`: it hasn't expired, or its app can still renew it. */
-const isCurrent = sql`(${expires_at} is null or ${expires_at} > ${NOW} or exists (
-	select 1 from ${oauthRefreshTokens} where ${oauthRefreshTokens.key_id} = ${id} and ${oauthRefreshTokens.expires_at} > ${NOW}))`;
+/** SQL condition on a key with its refresh token: it hasn't expired, or its app can still renew it. */
+const isCurrent = sql`(${expires_at} is null or ${expires_at} > ${NOW} or ${oauthRefreshTokens.expires_at} > ${NOW})`;
 
-/** SQL for a value of the user's keys that reach the organization and haven't expired. */
+/** SQL for a value of the user's keys that get into the organization and haven't expired. */
 const ofKeys = (value: SQL, where = sql`true`) => sql`(
-	select ${value} from ${personalApiKeys} where ${personalApiKeys.user_id} = ${users.id}
-		and ${reaches(members.organization_id)} and ${where} and ${isCurrent})`;
+	select ${value} from ${personalApiKeys}
+	left join ${oauthRefreshTokens} on ${oauthRefreshTokens.key_id} = ${id}
+	where ${personalApiKeys.user_id} = ${users.id}
+		and ${getsInto(members.organization_id)} and ${where} and ${isCurrent})`;
 
 /** SQL for when the user last signed in, or used a key that reaches the organization; or null. */
-export const lastActive = sql<
+const lastActive = sql<
 	string | null
->`nullif(max(coalesce(${users.last_sign_in_at}, ''), coalesce(${ofKeys(sql`max(${last_used_at})`)}, '')), '')`.as(
-	"last_active_at",
-);
+>`nullif(max(coalesce(${users.last_sign_in_at}, ''), coalesce(${ofKeys(sql`max(${last_used_at})`)}, '')), '')`;
 
 /** SQL condition on `members` and `users`: the member hasn't been active since then. */
 export const isInactiveSince = (since: string) =>
-	sql`coalesce(${lastActive.sql}, ${members.joined_at}) < ${since}`;
+	sql`coalesce(${lastActive}, ${members.joined_at}) < ${since}`;
 
 const parsed = <T>(value: SQL, name: string) =>
 	sql`coalesce(${value}, '[]')`.mapWith((json): T => JSON.parse(json)).as(name);
@@ -65,7 +64,7 @@ export const columns = {
 	is_2fa_enabled: users.is_2fa_enabled,
 	has_social_auth: users.has_social_auth,
 	last_sign_in_at: users.last_sign_in_at,
-	last_active_at: lastActive,
+	last_active_at: lastActive.as("last_active_at"),
 	keys: parsed<Reviewed["keys"]>(
 		ofKeys(
 			sql`json_group_array(json_object('id', ${id}, 'label', ${label}, 'scopes', json(${scopes}),
@@ -76,7 +75,7 @@ export const columns = {
 	),
 	apps: parsed<Reviewed["apps"]>(
 		ofKeys(
-			sql`json_group_array(json_object('id', ${id}, 'name', ${label}, 'scopes', json(${scopes}),
+			sql`json_group_array(json_object('id', ${id}, 'name', ${label}, 'scopes', json(${allowedScopes}),
 				'last_used_at', ${last_used_at}) order by ${id})`,
 			isApp,
 		),

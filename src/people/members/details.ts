@@ -4,7 +4,7 @@ import type * as z from "zod";
 import { everyoneIn, viewable } from "../../access/access_levels.ts";
 import { hasScope, type ScopeObject } from "../../access/scopes.ts";
 import type { Tenant } from "../../access/tenant.ts";
-import { visibleProject } from "../../access/visible.ts";
+import { idOf, visibleProject } from "../../access/visible.ts";
 import { aliased } from "../../db/client.ts";
 import { activityLog } from "../../db/schema/activity_log.ts";
 import { batchExports } from "../../db/schema/batch_exports.ts";
@@ -20,8 +20,8 @@ import { personalApiKeys } from "../../db/schema/personal_api_keys.ts";
 import { identities } from "../../db/schema/sign_in.ts";
 import { webhooks } from "../../db/schema/webhooks.ts";
 import { orNotFound } from "../../http/errors.ts";
-import { now } from "../../lib/time.ts";
-import { idOf, isHere } from "../identities/of_member.ts";
+import { iso, now } from "../../lib/time.ts";
+import { isHere } from "../identities/links.ts";
 import { select as selectIdentities, toIdentity } from "../identities/queries.ts";
 import { columns } from "./access_review.ts";
 import type { MemberDetails } from "./shape.ts";
@@ -40,30 +40,26 @@ const isTheirs = (tenant: Tenant, uuid: string) =>
 	and(eq(members.organization_id, tenant.organization), eq(members.user_id, idOf(tenant, uuid)));
 
 /**
- * SQL for a value of the newest entries of the log that are by or about the user in `users`: null for
- * a member, whose entries aren't read.
+ * SQL for what the newest entries of the log that are by or about the user in `users` say: how many
+ * there are, and when the last removal was. Null for a member, whose entries aren't read. Only names of
+ * members are addresses: others are free, and would confirm whose address somebody has guessed.
  */
-const ofEntries = ({ organization }: Tenant, value: SQL) =>
-	sql<number | null>`iif(${members.id} is not null, null, (
-		select ${value} from (
+const past = ({ organization }: Tenant) =>
+	sql`iif(${members.id} is not null, null, (
+		select json_object('entries', count(*),
+			'left_at', max(entry.created_at) filter (where entry.scope = 'Member' and entry.activity = 'deleted' and entry.name = ${users.email}))
+		from (
 			select log.user_id, log.scope, log.activity, log.name, log.created_at from ${activityLog} as log
 			where log.organization_id = ${organization} and not log.is_system
 			order by log.position desc limit ${MAX_ENTRIES}) as entry
-		where entry.user_id = ${users.id} or entry.name = ${users.email}))`;
+		where entry.user_id = ${users.id} or (entry.scope = 'Member' and entry.name = ${users.email})))`
+		.mapWith((json): { entries: number; left_at: number | null } => JSON.parse(json))
+		.as("past");
 
-const IS_REMOVAL = sql`entry.scope = 'Member' and entry.activity = 'deleted' and entry.name = ${users.email}`;
-
-/** Selects a member, or somebody who was one. Others have no `entries`. */
+/** Selects a member, or somebody who was one. Others have no entries. */
 const selectPerson = (tenant: Tenant, uuid: string) =>
 	tenant.db
-		.select({
-			...columns,
-			id: members.id,
-			left_at: ofEntries(tenant, sql`max(entry.created_at) filter (where ${IS_REMOVAL})`)
-				.mapWith(activityLog.created_at)
-				.as("left_at"),
-			entries: ofEntries(tenant, sql`count(*)`).as("entries"),
-		})
+		.select({ ...columns, id: members.id, past: past(tenant) })
 		.from(users)
 		.leftJoin(members, isMember(tenant))
 		.where(and(eq(users.id, idOf(tenant, uuid)), isPerson));
@@ -204,14 +200,15 @@ export async function find(tenant: Tenant, uuid: string): Promise<z.infer<typeof
 		selectExports(tenant, uuid),
 		selectWebhooks(tenant, uuid),
 	);
-	const isKnown = found && (found.id !== null || found.entries);
-	const { entries: _, is_service_account: __, ...person } = orNotFound(isKnown ? found : undefined);
+	const isKnown = found && (found.id !== null || found.past?.entries);
+	const { past, is_service_account: _, ...person } = orNotFound(isKnown ? found : undefined);
 	const may = (object: ScopeObject) => hasScope(tenant.caller.key.scopes, `${object}:read`);
 	return {
 		...person,
 		...(person.id === null && NOT_A_MEMBER),
 		is_member: person.id !== null,
-		projects: inProjects,
+		left_at: past?.left_at ? iso(past.left_at) : null,
+		projects: may("project") ? inProjects : [],
 		identities: linked.map(toIdentity),
 		sessions: sessions.map(({ session, ...row }) => ({
 			...row,

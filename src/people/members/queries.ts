@@ -3,6 +3,7 @@ import type * as z from "zod";
 import type { QueryScope } from "../../access/query_scope.ts";
 import type { Tenant } from "../../access/tenant.ts";
 import { retry } from "../../access/unit_of_work.ts";
+import { idOf } from "../../access/visible.ts";
 import { assertExists } from "../../db/client.ts";
 import { OWNER } from "../../db/schema/levels.ts";
 import { organizations } from "../../db/schema/organizations.ts";
@@ -10,8 +11,7 @@ import { isPerson, members, users } from "../../db/schema/people.ts";
 import { personalApiKeys } from "../../db/schema/personal_api_keys.ts";
 import { identities } from "../../db/schema/sign_in.ts";
 import { forbidden, invalid, orNotFound } from "../../http/errors.ts";
-import { selectLinks, unlinking } from "../identities/links.ts";
-import { idOf, isHere } from "../identities/of_member.ts";
+import { isHere, selectLinks, unlinking } from "../identities/links.ts";
 import { isEditableBy, whyNot } from "../levels.ts";
 import { leave, ROLES_OF_MEMBER, setLevel } from "../memberships.ts";
 import { reaches } from "../personal_api_keys/reach.ts";
@@ -19,18 +19,19 @@ import { adminOf, identityUnlinked, mailChange } from "../users/mails.ts";
 import { userColumns } from "../users/shape.ts";
 import type { update as Update } from "./shape.ts";
 
-export const columns = {
-	id: members.id,
-	user: userColumns,
-	level: members.level,
-	joined_at: members.joined_at,
-	updated_at: members.updated_at,
-	is_2fa_enabled: users.is_2fa_enabled,
-	has_social_auth: users.has_social_auth,
-};
-
 export const select = ({ db }: QueryScope) =>
-	db.select(columns).from(members).innerJoin(users, eq(users.id, members.user_id));
+	db
+		.select({
+			id: members.id,
+			user: userColumns,
+			level: members.level,
+			joined_at: members.joined_at,
+			updated_at: members.updated_at,
+			is_2fa_enabled: users.is_2fa_enabled,
+			has_social_auth: users.has_social_auth,
+		})
+		.from(members)
+		.innerJoin(users, eq(users.id, members.user_id));
 
 export type Row = Awaited<ReturnType<typeof select>>[number];
 
@@ -90,30 +91,21 @@ export const update = (tenant: Tenant, uuid: string, body: z.infer<typeof Update
 		}));
 	});
 
-/** SQL for the names of what ends with a membership, as JSON. */
-const namesOf = (names: SQL, name: string) =>
-	sql`(select json_group_array(name) from (${names}))`
-		.mapWith((json): string[] => JSON.parse(json))
-		.as(name);
+const countOf = (from: SQL, name: string) => sql<number>`(select count(*) from ${from})`.as(name);
 
-/** Selects the names of what ends with a membership, for its last entry in the log. */
+/** Selects how much ends with a membership, for its last entry in the log, which all members can read. */
 const selectEnding = (tenant: Tenant, uuid: string) =>
 	tenant.db
 		.select({
-			projects: namesOf(
-				sql`select p.name from project_members as pm join projects as p on p.id = pm.project_id
-				where pm.organization_id = ${members.organization_id} and pm.user_id = ${members.user_id} order by p.id`,
-				"project_names",
+			projects: countOf(
+				sql`project_members as pm where pm.organization_id = ${members.organization_id} and pm.user_id = ${members.user_id}`,
+				"project_count",
 			),
-			roles: namesOf(
-				sql`select r.name from roles as r where r.id in (${ROLES_OF_MEMBER}) order by r.name`,
-				"role_names",
-			),
-			keys: namesOf(
-				sql`select ${personalApiKeys.label} as name from ${personalApiKeys}
-				where ${personalApiKeys.user_id} = ${members.user_id} and ${personalApiKeys.session} is null
-					and ${reaches(members.organization_id)} order by ${personalApiKeys.id}`,
-				"key_labels",
+			roles: countOf(sql`(${ROLES_OF_MEMBER})`, "role_count"),
+			keys: countOf(
+				sql`${personalApiKeys} where ${personalApiKeys.user_id} = ${members.user_id}
+					and ${personalApiKeys.session} is null and ${reaches(members.organization_id)}`,
+				"key_count",
 			),
 		})
 		.from(members)

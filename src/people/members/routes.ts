@@ -5,22 +5,13 @@ import { revokes } from "../../access/receipts.ts";
 import { ADMIN } from "../../db/schema/levels.ts";
 import { download } from "../../http/download.ts";
 import { page } from "../../http/page.ts";
-import { accepted, noContent, ok, paginated, router } from "../../http/router.ts";
+import { noContent, ok, paginated, router } from "../../http/router.ts";
 import * as review from "./access_review.ts";
-import * as credentials from "./credentials.ts";
 import * as details from "./details.ts";
+import * as access from "./end_access.ts";
 import { list } from "./list.ts";
 import * as members from "./queries.ts";
-import * as secondFactor from "./second_factor.ts";
-import {
-	AccessReview,
-	filters,
-	Member,
-	MemberDetails,
-	reviewFilters,
-	ToldMembers,
-	update,
-} from "./shape.ts";
+import { AccessReview, filters, Member, MemberDetails, reviewFilters, update } from "./shape.ts";
 
 /** docs/organizations.md#members */
 export default router({
@@ -67,7 +58,7 @@ export default router({
 			id: "getMemberDetails",
 			summary: "Retrieve a member with what belongs to them",
 			description:
-				"Returns a person with their projects, roles, accounts at providers, sessions, keys and apps, and the service accounts, exports and webhooks that they have created: at most 100 of each, and never the value of a key. Leaves out what the key of the request has no scope to read. Also finds somebody who isn't a member any more, if one of the newest 5,000 entries of the activity log is by or about them. Requires level 8.",
+				"Returns a person with their projects, roles, accounts at providers, sessions, keys and apps, and the service accounts, exports and webhooks that they have created: at most 100 of each, and never the value of a key. Leaves out projects, exports and webhooks if the key of the request has no scope to read them. Also finds somebody who isn't a member any more, if one of the newest 5,000 entries of the activity log is by or about them. Requires level 8.",
 		}),
 		atLeast(ADMIN),
 		async (c) => c.json(await details.find(c.var.tenant, c.req.param("user__uuid"))),
@@ -78,12 +69,12 @@ export default router({
 			id: "revokeMemberKey",
 			summary: "Revoke a member's key",
 			description:
-				"The next request with the key is rejected, also one to another organization of the member, who gets a mail. Only keys that can access the organization are found. Requires level 8, and at least the member's level.",
+				"The next request with the key is rejected, also one to another organization of the member, who gets a mail. Only keys that can access the organization are found. Requires level 8 and at least the member's level, in each organization of the member that the key can access: otherwise it is a 403. For your own keys, use `revokePersonalApiKey`.",
 		}),
 		atLeast(ADMIN),
 		async (c) => {
 			const { user__uuid, id } = c.req.param();
-			await credentials.removeKey(c.var.tenant, user__uuid, id);
+			await access.removeKey(c.var.tenant, user__uuid, id);
 			return c.body(null, 204);
 		},
 	)
@@ -93,24 +84,13 @@ export default router({
 			id: "endMemberSessions",
 			summary: "End all sessions of a member",
 			description:
-				"The member has to sign in again, and gets a mail. Keys and apps keep their access. Requires level 8, and at least the member's level.",
+				"The member has to sign in again, and gets a mail. Keys and apps keep their access. Requires level 8 and at least the member's level, in each organization of the member: otherwise it is a 403. For your own sessions, use `endOtherSessions`.",
 		}),
 		atLeast(ADMIN),
 		async (c) => {
-			await credentials.removeSessions(c.var.tenant, c.req.param("user__uuid"));
+			await access.removeSessions(c.var.tenant, c.req.param("user__uuid"));
 			return c.body(null, 204);
 		},
-	)
-	.post(
-		"/remind_two_factor",
-		accepted(ToldMembers, {
-			id: "remindMembers",
-			summary: "Ask members to set up a second factor",
-			description:
-				"Mails the active members who have no second factor and have proved their address, at most 500, the oldest first. Requires level 8. The service sends such mails at most once a day: before that, the response is a 429.",
-		}),
-		atLeast(ADMIN),
-		async (c) => c.json(await secondFactor.remind(c.var.tenant), 202),
 	)
 	.patch(
 		"/:user__uuid",

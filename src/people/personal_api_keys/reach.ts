@@ -1,7 +1,12 @@
 import { type Column, type SQL, sql } from "drizzle-orm";
+import { allowsApp } from "../../access/visible.ts";
+import { oauthRefreshTokens } from "../../db/schema/oauth.ts";
+import { organizations } from "../../db/schema/organizations.ts";
+import { members } from "../../db/schema/people.ts";
 import { personalApiKeys } from "../../db/schema/personal_api_keys.ts";
+import type { Key } from "../../keys/keys.ts";
 
-const { scoped_organizations, scoped_projects } = personalApiKeys;
+const { client_id, scopes, scoped_organizations, scoped_projects } = personalApiKeys;
 
 /** SQL condition on `personal_api_keys`: the key's restrictions include the organization. */
 export const reaches = (organization: Column | SQL<number>) =>
@@ -9,3 +14,22 @@ export const reaches = (organization: Column | SQL<number>) =>
 		(select o.id from json_each(${scoped_organizations}) join organizations as o on o.uuid = value))
 	and (${scoped_projects} = '[]' or exists (select 1 from projects as p
 		where p.organization_id = ${organization} and p.id in (select value from json_each(${scoped_projects}))))`;
+
+/** SQL condition on `personal_api_keys`: like `reaches`, and the organization allows the app, if it is one's. */
+export const getsInto = (organization: Column | SQL<number>) =>
+	sql`(${reaches(organization)} and (${client_id} is null or exists (
+		select 1 from ${organizations} where ${organizations.id} = ${organization} and ${allowsApp(client_id)})))`;
+
+/** SQL condition on `members`: the restrictions of the key in use include the member's organization. */
+export const reachedBy = (key: Pick<Key, "organizations">) => {
+	const ids = JSON.stringify(key.organizations);
+	return sql`(${ids} = '[]' or exists (
+		select 1 from ${organizations} where ${organizations.id} = ${members.organization_id}
+			and ${organizations.uuid} in (select value from json_each(${ids}))))`;
+};
+
+/**
+ * SQL for the scopes of a key, joined with its refresh token: of an app, those that the person has
+ * allowed. Its current token can have fewer.
+ */
+export const allowedScopes = sql`coalesce(${oauthRefreshTokens.scopes}, ${scopes})`;

@@ -13,16 +13,17 @@ type Sessions = {
 	kept?: string;
 };
 
-const theirs = ({ user_id, kept }: Sessions) =>
+/** SQL condition on `personal_api_keys`. */
+export const theirs = ({ user_id, kept }: Sessions) =>
 	and(
 		eq(personalApiKeys.user_id, user_id),
 		isNotNull(personalApiKeys.session),
 		kept === undefined ? undefined : ne(personalApiKeys.id, kept),
 	);
 
-const { id, label, user_id, session, created_at, last_used_at } = personalApiKeys;
+const { id, label, user_id, session, created_at, last_used_at, expires_at } = personalApiKeys;
 
-const columns = { id, label, user_id, session, created_at, last_used_at };
+const columns = { id, label, user_id, session, created_at, last_used_at, expires_at };
 
 export const select = (db: Database, sessions: Sessions) =>
 	db.select(columns).from(personalApiKeys).where(theirs(sessions));
@@ -47,21 +48,33 @@ type SessionTimes = Pick<
 	"session" | "created_at" | "last_used_at"
 >;
 
-/** Returns the log entry of a session that its user ends. */
-export const endEntry = (
-	session: Awaited<ReturnType<typeof selectByHash>>[number],
-	job: string,
-) => ({
+type Session = Awaited<ReturnType<typeof selectByHash>>[number];
+
+const deletedEntry = (session: Session) => ({
 	activity: "deleted" as const,
 	scope: "Session" as const,
 	item_id: session.id,
 	name: session.label,
+});
+
+/** Returns the log entry of a session that its user ends. */
+export const endEntry = (session: Session, job: string) => ({
+	...deletedEntry(session),
 	values: valuesOf(session),
 	user_id: session.user_id,
 	organization: currentOrganization(session.user_id),
 	project: null,
 	trigger: { job },
 });
+
+/**
+ * Returns the log entry of a session that an admin ends. It leaves out `connection`: that can be a
+ * provider of another organization.
+ */
+export const adminEntry = (session: Session) => {
+	const { connection: _, ...values } = valuesOf(session);
+	return { ...deletedEntry(session), values };
+};
 
 /** SQL condition: there are no sessions besides these, which were selected. */
 export const areAll = (sessions: Sessions, ids: string[]) => sql`not exists (

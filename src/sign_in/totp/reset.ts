@@ -12,6 +12,7 @@ import { consoleOf } from "../../outbound/console.ts";
 import { addressText, linkTo, trusted, unlinked } from "../../outbound/mail.ts";
 import { mayResetFactor, whyNotResetFactor } from "../../people/levels.ts";
 import { select as selectMembers } from "../../people/members/queries.ts";
+import { reachedBy } from "../../people/personal_api_keys/reach.ts";
 import * as sessions from "../../people/personal_api_keys/sessions.ts";
 import { factorResetBy, mailChange, mailOwners } from "../../people/users/mails.ts";
 import { assertPerson, proveRead, selectProvable } from "./caller.ts";
@@ -23,13 +24,9 @@ import { type Given, hasFactor, isEnabled, isUnused, proofRequired, useProof } f
  * SQL condition on `users`: the caller may reset the factor as far as all organizations of the user
  * are concerned. It protects each of them, and none may weaken another's.
  */
-function mayReset({ key }: Tenant) {
-	const isReached = sql`(${JSON.stringify(key.organizations)} = '[]' or exists (
-		select 1 from ${organizations} where ${organizations.id} = ${members.organization_id}
-			and ${organizations.uuid} in (select value from json_each(${JSON.stringify(key.organizations)}))))`;
-	return sql`not exists (select 1 from ${members} where ${members.user_id} = ${users.id}
-		and not (${mayResetFactor(key.user_id)} and ${isReached}))`;
-}
+const mayReset = ({ key }: Tenant) => sql`not exists (
+	select 1 from ${members} where ${members.user_id} = ${users.id}
+		and not (${mayResetFactor(key.user_id)} and ${reachedBy(key)}))`;
 
 const isMember = (tenant: Tenant, uuid: string) =>
 	and(

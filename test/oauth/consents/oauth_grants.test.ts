@@ -2,9 +2,9 @@ import { eq } from "drizzle-orm";
 import { v7 } from "uuid";
 import { describe, expect, test } from "vitest";
 import { oauthRefreshTokens } from "../../../src/db/schema/oauth.ts";
-import { users } from "../../../src/db/schema/people.ts";
+import { members, users } from "../../../src/db/schema/people.ts";
 import { outbox } from "../../support/mail.ts";
-import { call, db, insertGrant, join, world } from "../../support/world.ts";
+import { call, db, insertGrant, join, racing, world } from "../../support/world.ts";
 import { API, fails, granted, newApp, refresh, statusWith } from "../support.ts";
 
 const MINE = "/api/users/@me/oauth_grants";
@@ -17,6 +17,9 @@ const idOf = async (person: Person) => (await listed(person)).results[0]?.id;
 
 const end = async ({ key }: Person, path: string, more = {}) =>
 	(await call("DELETE", path, { key, ...more })).status;
+
+const addTo = (home: { organization_id: number }, user_id: number, level: number) =>
+	db.insert(members).values({ organization_id: home.organization_id, user_id, level });
 
 const at = (organization: { id: string }) => `/api/organizations/${organization.id}/oauth_grants`;
 
@@ -160,16 +163,39 @@ describe("the apps of an organization", () => {
 		]);
 	});
 
-	test("that also reach another one leave an event there, which names no admin", async () => {
+	test("that also reach another one are ended by an admin of both, and leave an event in both", async () => {
 		const [home, other] = [await world(), await world()];
+		const member = await join(home.id, 1);
+		await addTo(other, member.id, 1);
 		const id = v7();
 		const scoped_organizations = [home.id, other.id];
-		await db.batch([...insertGrant(home.owner.id, id, { scoped_organizations })]);
+		await db.batch([...insertGrant(member.id, id, { scoped_organizations })]);
 		const admin = await join(home.id, 8);
+		expect(await end(admin, `${at(home)}/${id}`)).toBe(403);
+		await addTo(other, admin.id, 8);
 		expect(await end(admin, `${at(home)}/${id}`)).toBe(204);
-		const { body } = await other.here("GET", "/events?types=oauth_grant.revoked");
-		expect(body.results).toMatchObject([
-			{ actor: { email: home.owner.email }, data: { name: "Notes", trigger: { job: "admin" } } },
-		]);
+		for (const organization of [home, other]) {
+			const { body } = await organization.here("GET", "/events?types=oauth_grant.revoked");
+			expect(body.results).toMatchObject([
+				{
+					actor: { email: admin.email },
+					data: { name: "Notes", trigger: { job: "admin", user: member.email } },
+				},
+			]);
+		}
+	});
+
+	test("aren't ended by somebody whose level is below their person's, or isn't above it any more", async () => {
+		const home = await world();
+		const admin = await join(home.id, 8);
+		const [ofOwner, ofAdmin] = [v7(), v7()];
+		const equal = await join(home.id, 8);
+		await db.batch([...insertGrant(home.owner.id, ofOwner), ...insertGrant(equal.id, ofAdmin)]);
+		expect(await end(admin, `${at(home)}/${ofOwner}`)).toBe(403);
+		const raced = racing(() =>
+			db.update(members).set({ level: 15 }).where(eq(members.user_id, equal.id)),
+		);
+		expect(await end(admin, `${at(home)}/${ofAdmin}`, { env: raced })).toBe(403);
+		expect(await end(home, `${at(home)}/${ofAdmin}`)).toBe(204);
 	});
 });

@@ -106,6 +106,15 @@ describe("what isn't listed", () => {
 		expect(await labels(home)).toEqual(["Test", "Test"]);
 	});
 
+	test("apps that the organization excludes", async () => {
+		const home = await world();
+		const member = await join(home.id, 1);
+		await db.batch(insertGrant(member.id, v7(), { label: "App" }));
+		expect(await labels(home)).toEqual(["Test", "Test", "App"]);
+		await home.ask("PATCH", `/api/organizations/${home.id}`, { body: { allowed_apps: [] } });
+		expect(await labels(home)).toEqual(["Test", "Test"]);
+	});
+
 	test("what a member's keys can reach elsewhere", async () => {
 		const [home, other] = [await world("Acme"), await world("Rival")];
 		const member = await join(home.id, 1);

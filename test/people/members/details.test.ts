@@ -1,8 +1,9 @@
-import { eq } from "drizzle-orm";
+import { and, eq } from "drizzle-orm";
 import { v7 } from "uuid";
 import { describe, expect, test } from "vitest";
 import { AUDITOR } from "../../../src/db/schema/access.ts";
 import { activityLog } from "../../../src/db/schema/activity_log.ts";
+import { oauthRefreshTokens } from "../../../src/db/schema/oauth.ts";
 import { members, projectMembers, users } from "../../../src/db/schema/people.ts";
 import { personalApiKeys } from "../../../src/db/schema/personal_api_keys.ts";
 import { outbox } from "../../support/mail.ts";
@@ -28,6 +29,9 @@ const keysOf = (user_id: number) =>
 
 const idOf = async (user_id: number, label: string) =>
 	(await keysOf(user_id)).find((key) => key.label === label)?.id ?? "";
+
+const addTo = (home: Home, user_id: number, level: number) =>
+	db.insert(members).values({ organization_id: home.organization_id, user_id, level });
 
 const setLevel = (user_id: number, level: number) =>
 	db.update(members).set({ level }).where(eq(members.user_id, user_id));
@@ -96,7 +100,12 @@ test("a key sees only the kinds that it has the scope of", async () => {
 	const ada = await withEverything(home);
 	const key = await keyFor(home.owner.id, { scopes: ["organization_member:read"] });
 	const { body } = await details(home, ada.uuid, key);
-	expect([body.keys.length, body.batch_exports, body.webhooks]).toEqual([1, [], []]);
+	expect([body.keys.length, body.projects, body.batch_exports, body.webhooks]).toEqual([
+		1,
+		[],
+		[],
+		[],
+	]);
 });
 
 test("whoever was removed is still found, with when, what ended, and what they leave behind", async () => {
@@ -123,9 +132,10 @@ test("whoever was removed is still found, with when, what ended, and what they l
 	expect(removal.scope).toBe("Member");
 	expect(removal.detail.changes).toEqual([
 		ended("level", 8),
-		ended("projects", [expect.any(String)]),
-		ended("roles", ["Auditor"]),
-		ended("keys", ["Test", "Notes"]),
+		// Everyone can read the entry, and may not know the names.
+		ended("projects", 1),
+		ended("roles", 1),
+		ended("keys", 2),
 	]);
 	// Actions of theirs are found by a part of the name, and by the address, as before.
 	await db.update(users).set({ first_name: "Özlem" }).where(eq(users.id, ada.id));
@@ -153,6 +163,36 @@ test("strangers, service accounts and those of whom the log says nothing aren't 
 	expect((await details(home, ada.uuid)).status).toBe(404);
 });
 
+test("an object with somebody's address as its name doesn't tell whose it is", async () => {
+	const [home, stranger] = [await world(), await world()];
+	expect((await home.here("POST", "/roles", { body: { name: stranger.owner.email } })).status).toBe(
+		201,
+	);
+	expect((await details(home, stranger.owner.uuid)).status).toBe(404);
+});
+
+test("the page and the review show what an app was allowed, and no app that the organization excludes", async () => {
+	const home = await world();
+	const ada = await join(home.id, 1);
+	const grant = v7();
+	await db.batch(insertGrant(ada.id, grant));
+	const allowed = ["project:read", "plugin:read"];
+	await db
+		.update(oauthRefreshTokens)
+		.set({ scopes: allowed })
+		.where(eq(oauthRefreshTokens.key_id, grant));
+	const reviewed = async () => {
+		const { body } = await home.here("GET", "/members/access_review");
+		return body.results.find(({ uuid }: { uuid: string }) => uuid === ada.uuid).apps;
+	};
+	for (const apps of [(await details(home, ada.uuid)).body.apps, await reviewed()])
+		expect(apps).toMatchObject([{ id: grant, scopes: allowed }]);
+	await home.ask("PATCH", `/api/organizations/${home.id}`, { body: { allowed_apps: [] } });
+	for (const apps of [(await details(home, ada.uuid)).body.apps, await reviewed()])
+		expect(apps).toEqual([]);
+	expect((await details(home, ada.uuid)).body.keys).toHaveLength(1);
+});
+
 test("admins and auditors see the page, other members and organizations don't, and private exports stay private", async () => {
 	const [home, stranger] = [await world(), await world()];
 	const ada = await withEverything(home);
@@ -173,31 +213,121 @@ test("admins and auditors see the page, other members and organizations don't, a
 });
 
 describe("an admin ends", () => {
-	test("a member's key, which the member and the logs of its organizations are told", async () => {
-		const [home, other] = [await world(), await world()];
+	test("a member's key, which the member and the logs of the organizations that it reaches are told", async () => {
+		const [home, other, left] = [await world(), await world(), await world()];
 		const ada = await join(home.id, 1);
 		await db.update(users).set({ is_email_verified: true }).where(eq(users.id, ada.id));
-		await db
-			.insert(members)
-			.values({ organization_id: other.organization_id, user_id: ada.id, level: 1 });
-		const scoped = { label: "Laptop", scoped_organizations: [home.id, other.id] };
+		await addTo(other, ada.id, 1);
+		await addTo(other, home.owner.id, 8);
+		// Ada isn't a member of the last one any more.
+		const scoped = { label: "Laptop", scoped_organizations: [home.id, other.id, left.id] };
 		const value = await keyFor(ada.id, scoped);
 		const path = `/members/${ada.uuid}/keys/${await idOf(ada.id, "Laptop")}`;
 		const box = outbox();
 		expect((await home.here("DELETE", path, { env: box.env })).status).toBe(204);
 		expect((await call("GET", "/api/users/@me", { key: value })).status).toBe(401);
 		expect((await home.here("DELETE", path)).status).toBe(404);
-		const entryIn = async (of: Home) =>
-			(await of.here("GET", "/activity_log?scope=PersonalApiKey")).body.results[0];
-		const here = await entryIn(home);
-		expect(here).toMatchObject({
-			activity: "deleted",
-			user: { uuid: home.owner.uuid },
-			detail: { name: "Laptop", trigger: { job: "admin", user: ada.email } },
-		});
-		expect(JSON.stringify(here)).not.toContain(other.id);
-		expect(await entryIn(other)).toMatchObject({ user: { uuid: ada.uuid } });
+		const entriesIn = async (of: Home) =>
+			(await of.here("GET", "/activity_log?scope=PersonalApiKey")).body.results;
+		for (const of of [home, other]) {
+			const entries = await entriesIn(of);
+			expect(entries).toMatchObject([
+				{
+					activity: "deleted",
+					user: { uuid: home.owner.uuid },
+					detail: { name: "Laptop", trigger: { job: "admin", user: ada.email } },
+				},
+			]);
+			for (const { id } of [home, other, left]) expect(JSON.stringify(entries)).not.toContain(id);
+		}
+		expect(await entriesIn(left)).toEqual([]);
 		await expect.poll(() => box.sent.map(({ to }) => to)).toEqual([ada.email]);
+	});
+
+	test("nothing that also gives access to an organization in which they couldn't", async () => {
+		const [home, other] = [await world(), await world()];
+		const ada = await join(home.id, 1);
+		await addTo(other, ada.id, 15);
+		const scoped = { label: "Both", scoped_organizations: [home.id, other.id] };
+		const [both, here, session_key] = await Promise.all([
+			keyFor(ada.id, scoped),
+			keyFor(ada.id, { label: "Here", scoped_organizations: [home.id] }),
+			keyFor(ada.id, { session, expires_at: LATER }),
+		]);
+		const grant = v7();
+		await db.batch(insertGrant(ada.id, grant));
+		const paths = [
+			`/members/${ada.uuid}/keys/${await idOf(ada.id, "Test")}`,
+			`/members/${ada.uuid}/keys/${await idOf(ada.id, "Both")}`,
+			`/members/${ada.uuid}/sessions`,
+			`/oauth_grants/${grant}`,
+		];
+		const statuses = (key: string) =>
+			Promise.all(
+				paths.map(
+					async (path) =>
+						(await call("DELETE", `/api/organizations/${home.id}${path}`, { key })).status,
+				),
+			);
+		// Not as a stranger to the other organization, not with a level below the member's, and not with
+		// a key that can't access it.
+		expect(await statuses(home.key)).toEqual([403, 403, 403, 403]);
+		await addTo(other, home.owner.id, 8);
+		expect(await statuses(home.key)).toEqual([403, 403, 403, 403]);
+		await db
+			.update(members)
+			.set({ level: 15 })
+			.where(
+				and(eq(members.user_id, home.owner.id), eq(members.organization_id, other.organization_id)),
+			);
+		const limited = await keyFor(home.owner.id, { scoped_organizations: [home.id] });
+		expect(await statuses(limited)).toEqual([403, 403, 403, 403]);
+		for (const key of [both, here, session_key, ada.key])
+			expect((await call("GET", "/api/users/@me", { key })).status).toBe(200);
+		const one = await idOf(ada.id, "Here");
+		expect((await home.here("DELETE", `/members/${ada.uuid}/keys/${one}`)).status).toBe(204);
+		expect(await statuses(home.key)).toEqual([204, 204, 204, 204]);
+		expect(await keysOf(ada.id)).toEqual([]);
+	});
+
+	test("nothing of another organization if the level there changes meanwhile", async () => {
+		const [home, other] = [await world(), await world()];
+		const ada = await join(home.id, 1);
+		await addTo(other, ada.id, 1);
+		await addTo(other, home.owner.id, 8);
+		const raced = racing(() =>
+			db
+				.update(members)
+				.set({ level: 1 })
+				.where(
+					and(
+						eq(members.user_id, home.owner.id),
+						eq(members.organization_id, other.organization_id),
+					),
+				),
+		);
+		const path = `/members/${ada.uuid}/keys/${await idOf(ada.id, "Test")}`;
+		expect((await home.here("DELETE", path, { env: raced })).status).toBe(403);
+		expect(await keysOf(ada.id)).toHaveLength(1);
+	});
+
+	test("not their own, for which there are other paths with other scopes", async () => {
+		const home = await world();
+		await keyFor(home.owner.id, { session, expires_at: LATER });
+		const key = await keyFor(home.owner.id, { scopes: ["organization_member:write"] });
+		const id = await idOf(home.owner.id, "Test");
+		for (const uuid of ["@me", home.owner.uuid])
+			for (const [path, other] of [
+				[`keys/${id}`, "/api/personal_api_keys"],
+				["sessions", "/api/users/@me/sessions"],
+			]) {
+				const refused = await home.here("DELETE", `/members/${uuid}/${path}`, { key });
+				expect([refused.status, refused.body.detail]).toEqual([
+					403,
+					expect.stringContaining(other ?? ""),
+				]);
+			}
+		expect(await keysOf(home.owner.id)).toHaveLength(3);
 	});
 
 	test("neither keys that can't access the organization, nor sessions, apps and keys of others by this path", async () => {
@@ -216,14 +346,20 @@ describe("an admin ends", () => {
 	test("all sessions of a member, but no keys", async () => {
 		const home = await world();
 		const ada = await join(home.id, 1);
-		const values = [0, 1].map(() => keyFor(ada.id, { session, expires_at: LATER }));
+		const elsewhere = { ...session, method: "saml", connection: `saml:${v7()}` };
+		const values = [session, elsewhere].map((session) =>
+			keyFor(ada.id, { session, expires_at: LATER }),
+		);
 		const [one] = await Promise.all(values);
+		await keyFor(ada.id, { session, expires_at: "2026-01-01T00:00:00.000Z" });
 		const ended = await home.here("DELETE", `/members/${ada.uuid}/sessions`);
 		expect(ended.status).toBe(204);
 		expect((await call("GET", "/api/users/@me", { key: one })).status).toBe(401);
 		expect((await keysOf(ada.id)).map(({ label }) => label)).toEqual(["Test"]);
 		const { body } = await home.here("GET", "/activity_log?scope=Session");
+		// Not the one that had expired, and not which provider it was.
 		expect(body.count).toBe(2);
+		expect(JSON.stringify(body)).not.toContain(elsewhere.connection);
 		expect(body.results[0]).toMatchObject({
 			activity: "deleted",
 			user: { uuid: home.owner.uuid },

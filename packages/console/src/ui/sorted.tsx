@@ -40,7 +40,6 @@ function orderOf<T>(columns: readonly Column<T>[], sort: string) {
 /**
  * Loads a list like `useList`. If it is sorted, filtered by `matches` or saved, all rows are loaded.
  * @param name the name of the file
- * @param parameter the URL parameter of the offset, if the page has several lists
  */
 export function useSorted<T>(
 	load: (range: Range, options: { signal?: AbortSignal }) => Pages<T>,
@@ -49,22 +48,17 @@ export function useSorted<T>(
 		columns,
 		name,
 		matches,
-		parameter = "offset",
 	}: {
 		columns: readonly Column<T>[];
 		name: string;
 		matches?: ((row: T) => boolean) | undefined;
-		parameter?: string;
 	},
 ): List<T> & { sorting: Sorting } {
-	const [query, change] = useQuery();
-	const sorting = parameter.replace("offset", "sort");
-	const sort = query[sorting] ?? "";
+	const [{ sort = "" }, change] = useQuery();
 	const order = orderOf(columns, sort);
 	const list = useList(
 		(page, signal) => filtered((range) => load(range, { signal }), page, matches, order?.compare),
 		[...inputs, sort],
-		{ parameter },
 	);
 	async function save() {
 		const whole = { limit: Number.MAX_SAFE_INTEGER, offset: 0 };
@@ -95,8 +89,8 @@ export function useSorted<T>(
 						class="plain sort"
 						onClick={() =>
 							change({
-								[sorting]: prefix === undefined ? undefined : prefix + title,
-								[parameter]: undefined,
+								sort: prefix === undefined ? undefined : prefix + title,
+								offset: undefined,
 							})
 						}
 					>

@@ -1,12 +1,11 @@
 import type { AuditStream } from "tenantry-client";
-import { useQuery } from "../../load.ts";
+import { filtered, useList, useQuery } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
 import { LinkButton } from "../../ui/button.tsx";
 import { Empty } from "../../ui/feedback.tsx";
 import { Filter, Filters } from "../../ui/filters.tsx";
 import { PageView } from "../../ui/page.tsx";
-import { useSorted } from "../../ui/sorted.tsx";
 import { type Column, Table } from "../../ui/table.tsx";
 import { Count, Time } from "../../ui/values.tsx";
 import { AdminsOnly } from "./admins_only.tsx";
@@ -15,7 +14,6 @@ import { placeOf, STATES, StateBadge, stateDetail, stateOf } from "./stream.tsx"
 const columnsOf = (organization: string, to: (path: string) => string): Column<AuditStream>[] => [
 	{
 		title: "Name",
-		value: ({ name }) => name,
 		cell: (stream) => (
 			<>
 				<a href={to(`audit_streams/${stream.id}`)}>{stream.name}</a>
@@ -25,7 +23,6 @@ const columnsOf = (organization: string, to: (path: string) => string): Column<A
 	},
 	{
 		title: "State",
-		value: (stream) => STATES[stateOf(stream)][0],
 		cell: (stream) => (
 			<div>
 				<StateBadge stream={stream} />
@@ -35,7 +32,6 @@ const columnsOf = (organization: string, to: (path: string) => string): Column<A
 	},
 	{
 		title: "Last file",
-		value: ({ last_delivered_at }) => last_delivered_at,
 		cell: ({ sequence, last_delivered_at }) =>
 			sequence > 0 ? (
 				<span>
@@ -48,7 +44,6 @@ const columnsOf = (organization: string, to: (path: string) => string): Column<A
 	{
 		title: "Entries",
 		align: "end",
-		value: ({ delivered_events }) => delivered_events,
 		cell: ({ delivered_events }) => <Count value={delivered_events} />,
 	},
 ];
@@ -61,15 +56,14 @@ const OPTIONS = [
 function List() {
 	const { at, organization, to } = useOrganization();
 	const [{ state = "" }] = useQuery();
-	const columns = columnsOf(organization.id, to);
-	const list = useSorted(
-		(range, options) => api.auditStreams.list({ ...at, ...range }, options),
+	const list = useList(
+		(page, signal) =>
+			filtered(
+				(range) => api.auditStreams.list({ ...at, ...range }, { signal }),
+				page,
+				state ? (stream) => stateOf(stream) === state : undefined,
+			),
 		[organization.id, state],
-		{
-			columns,
-			name: "audit-streams",
-			matches: state ? (stream) => stateOf(stream) === state : undefined,
-		},
 	);
 	const add = <LinkButton href={to("audit_streams/new")}>Add audit stream</LinkButton>;
 	return (
@@ -84,7 +78,7 @@ function List() {
 			<Table
 				list={list}
 				label="Audit streams"
-				columns={columns}
+				columns={columnsOf(organization.id, to)}
 				notFound={state && "No audit stream has this state."}
 				empty={
 					<Empty title="No audit streams yet">
