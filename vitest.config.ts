@@ -98,6 +98,7 @@ const inWorkerd = (name: string, include: string[], exclude: string[]) => ({
 						USAGE_FLUSH_SECONDS: "0",
 						// Tests of other things don't expect these entries.
 						ACCESS_EVENTS_PER_DAY: "0",
+						ICEBERG_WINDOWS: process.env.ICEBERG_WINDOWS ?? "20",
 						SECRETS_KEY: Buffer.alloc(32, 1).toString("base64"),
 						...bindings,
 					},

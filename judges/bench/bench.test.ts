@@ -291,7 +291,7 @@ describe("the growth of lists", () => {
 		// Of an entry, each value is read from JSON, and its row is joined with the owner of the log.
 		if (name.includes("Logs")) return 20;
 		// Of a member, the access and the keys are read.
-		if (/^(explainAccess|reviewMembers)|inactive_since/.test(name)) return 15;
+		if (/^(explainAccess|reviewMembers)|inactive_since|include_last_active/.test(name)) return 15;
 		if (/^list(ProjectMembers|Credentials|(Project)?Activity|FeedEvents)/.test(name)) return 5;
 		return name.includes("search=") ? 6 : 3;
 	}

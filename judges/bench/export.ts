@@ -3,10 +3,12 @@
  * the same rows, and the memory of runs. Measurements alternate in rounds, so that other load on
  * the computer affects all of them.
  *
- * npm run bench:exports -- [rows] [rounds] [memory rows] [memory runs] [JSONLines or Parquet]
+ * npm run bench:exports -- [rows] [rounds] [memory rows] [memory runs] [JSONLines, Parquet or Iceberg] [part of the
+ * name of the exports]
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { pythonWithDuckDb, sqliteWithGzip } from "./files.ts";
+import { startIceberg } from "./iceberg.ts";
 import { watchMemory } from "./memory.ts";
 import { startPostgres } from "./postgres.ts";
 import { startService } from "./service.ts";
@@ -15,14 +17,28 @@ const [rows = 100_000, rounds = 7, largeRows = 1_000_000, runs = 10] = process.a
 	.slice(2, 6)
 	.map(Number);
 
-/** The formats whose memory can be measured. */
-const FORMATS = {
-	JSONLines: { name: "JSONLines with gzip", config: { compression: "gzip" } },
-	Parquet: { name: "Parquet with zstd", config: { file_format: "Parquet", compression: "zstd" } },
-};
-const format = process.argv[6] === "Parquet" ? FORMATS.Parquet : FORMATS.JSONLines;
+const toR2 = (config: object) => (n: number) => ({
+	type: "R2",
+	config: { prefix: `export-${n}`, ...config },
+});
 
-const MEMORY_GOAL_MIB = 64;
+const iceberg = await startIceberg();
+
+/** The exports whose memory can be measured, and how much they may use, in MiB. */
+const FORMATS = {
+	JSONLines: { name: "JSONLines with gzip", to: toR2({ compression: "gzip" }), goal: 64 },
+	Parquet: {
+		name: "Parquet with zstd",
+		to: toR2({ file_format: "Parquet", compression: "zstd" }),
+		goal: 64,
+	},
+	...(iceberg && { Iceberg: { name: "a table of Iceberg", to: iceberg.toTable, goal: 128 } }),
+};
+const [, format = FORMATS.JSONLines] =
+	Object.entries(FORMATS).find(([name]) => name === process.argv[6]) ?? [];
+
+/** Only exports with this in their name are compared. */
+const only = process.argv[7] ?? "";
 
 /** The interval of garbage collections in the run that measures memory without garbage. */
 const COLLECT_MS = 500;
@@ -55,14 +71,9 @@ async function exported(destination: (n: number) => object) {
 	return service.cpu() - before;
 }
 
-const toR2 = (config: object) => (n: number) => ({
-	type: "R2",
-	config: { prefix: `export-${n}`, ...config },
-});
+const jsonLines = () => exported(FORMATS.JSONLines.to);
 
-const jsonLines = () => exported(toR2(FORMATS.JSONLines.config));
-
-const parquet = () => exported(toR2(FORMATS.Parquet.config));
+const parquet = () => exported(FORMATS.Parquet.to);
 
 const noOp = () => exported(() => ({ type: "NoOp" }));
 
@@ -90,7 +101,7 @@ type Comparison = {
 	tool: (() => Promise<number>) | null;
 };
 
-const comparisons: Comparison[] = [
+const all: Comparison[] = [
 	{
 		name: "JSONLines, gzip",
 		measure: jsonLines,
@@ -113,7 +124,18 @@ const comparisons: Comparison[] = [
 				},
 			]
 		: []),
+	...(iceberg
+		? [
+				{
+					name: "Iceberg",
+					measure: () => exported(iceberg.toTable),
+					beside: "the same export as Parquet to S3",
+					tool: () => exported(iceberg.toFiles),
+				},
+			]
+		: []),
 ];
+const comparisons = all.filter(({ name }) => name.includes(only));
 
 const median = (numbers: number[]) =>
 	numbers.toSorted((a, b) => a - b)[Math.floor(numbers.length / 2)] ?? 0;
@@ -133,6 +155,7 @@ function add(name: string, beside: string, ratio: number) {
 for (const { beside, tool } of comparisons)
 	if (!tool) console.log(`Skipped, because it isn't installed: ${beside}`);
 if (!postgres) console.log("Skipped, because it isn't installed: PostgreSQL");
+if (!iceberg) console.log("Skipped, because it isn't installed: Iceberg's catalog");
 
 // The first round warms up.
 for (let round = 0; round <= rounds; round += 1) {
@@ -169,7 +192,7 @@ const memory = await watchMemory(service.inspector, service.collections);
 /** Exports the large window. */
 const largeRun = () => {
 	exports += 1;
-	return service.runExport(toR2(format.config)(exports), large);
+	return service.runExport(format.to(exports), large);
 };
 
 // The first run warms up. Frequent garbage collections in it show the memory without garbage.
@@ -192,8 +215,8 @@ for (let run = 1; run <= runs; run += 1) {
 	const { fresh, old, script, buffers } = spaces;
 	const cells = [peak, fresh, old, script, buffers].map((size) => size.toFixed(0));
 	console.log(`| ${[run, ...cells].join(" | ")} |`);
-	if (peak <= MEMORY_GOAL_MIB) within += 1;
+	if (peak <= format.goal) within += 1;
 }
 memory.close();
-if (runs > 0) console.log(`\n${within} of ${runs} runs stayed within ${MEMORY_GOAL_MIB} MiB.`);
+if (runs > 0) console.log(`\n${within} of ${runs} runs stayed within ${format.goal} MiB.`);
 process.exit(0);

@@ -143,6 +143,7 @@ export const LISTS: Record<string, List> = {
 			"updated_after=2001-01-01",
 			"order=joined_at",
 			"inactive_since=2099-01-01",
+			"include_last_active=true",
 		],
 	},
 	reviewMembers: { owner: "members", most: ["inactive_since=2099-01-01"] },

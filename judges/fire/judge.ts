@@ -1,4 +1,4 @@
-/** Compares the acknowledged events with the content of six outputs, by DuckDB. */
+/** Compares the acknowledged events with the content of the outputs, by DuckDB. */
 import { globSync, readFileSync } from "node:fs";
 import { basename } from "node:path";
 import { DuckDBInstance } from "@duckdb/node-api";

@@ -1,9 +1,10 @@
 /**
- * `npm run fire`: clients post events to a real server that is killed repeatedly, and six exports
+ * `npm run fire`: clients post events to a real server that is killed repeatedly, and seven exports
  * write the events. Meanwhile, users pause the exports, change their intervals, and repeat runs.
  * DuckDB compares the exported events with the acknowledged ones. `--minutes N` sets how long
  * clients post, `--kills N` how often the server is killed, and `--seed N` selects other random
- * choices. The command fails on any difference. It needs PostgreSQL (Debian: `postgresql`).
+ * choices. The command fails on any difference. It needs PostgreSQL (Debian: `postgresql`), Java, Maven
+ * and Python.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import * as z from "zod";
@@ -16,6 +17,7 @@ import { saveR2 } from "../../test/support/r2.ts";
 import { type Random, seeded } from "../../test/support/random.ts";
 import { bootstrap } from "../../test/support/serve.ts";
 import { keepServer, prepareState } from "../kept_server.ts";
+import { startCatalog } from "./catalog.ts";
 import { changeExport } from "./changes.ts";
 import { postEvents } from "./clients.ts";
 import { folderOf, readOptions } from "./fire.ts";
@@ -27,6 +29,9 @@ import { exportsOf, INTERVAL_MS, judgeRuns, windowEnd } from "./runs.ts";
 /** When the runs of a window are most likely in progress, in milliseconds after its end. */
 const RUNS_FROM_MS = 30_000;
 const RUNS_UNTIL_MS = 2 * MINUTE_MS;
+
+/** What DuckDB reads of the table of Iceberg. */
+const BY_DUCKDB = "iceberg-duckdb";
 
 const work = folderOf("fire");
 
@@ -61,13 +66,14 @@ async function startPeers(random: Random) {
 	await createTable(postgres);
 	const { S3_URL: s3 } = await buckets();
 	const receiver = await startReceiver(`${work}/outputs/http`, random);
-	return { s3, postgres, receiver };
+	const catalog = await startCatalog(s3, random);
+	return { s3, postgres, receiver, catalog };
 }
 
 const state = prepareState(work);
 const random = seeded(seed);
-const { s3, postgres, receiver } = await startPeers(seeded(seed - 1));
-const wanted = outputs({ s3, postgres, receiver: receiver.url });
+const { s3, postgres, receiver, catalog } = await startPeers(seeded(seed - 1));
+const wanted = outputs({ s3, postgres, receiver: receiver.url, catalog: catalog.url });
 const names = wanted.map(({ name }) => name);
 
 console.log("Starting the server…");
@@ -120,14 +126,23 @@ console.log("Comparing…");
 await saveBucket(s3, `${work}/outputs`);
 await saveR2(state, work, `${work}/outputs/r2`);
 await savePostgres(postgres, `${work}/outputs/postgres`);
-const verdicts = await judge(work, names);
+await catalog.save("pyiceberg", `${work}/outputs/iceberg`);
+await catalog.save("duckdb", `${work}/outputs/${BY_DUCKDB}`);
+/** Two readers have read the table of Iceberg, after the runs of one export. */
+const found: [string, (typeof runs)[number]][] = [...names, BY_DUCKDB].map((name) => [
+	name,
+	runs[names.indexOf(name === BY_DUCKDB ? "iceberg" : name)] ?? [],
+]);
+const verdicts = await judge(
+	work,
+	found.map(([name]) => name),
+);
 
 /** The differences between rows, and the errors of runs. */
 const faults: string[] = [];
-const table = names.map((name, i): [string, object] => {
+const table = found.map(([name, list]): [string, object] => {
 	const verdict = verdicts.get(name);
 	if (!verdict) return fail(`${name} was not compared.`);
-	const list = runs[i] ?? [];
 	const rows = list.reduce((sum, run) => sum + run.records_completed, 0);
 	const wrong = judgeRuns(list, windowEnd(start) - INTERVAL_MS, lastEnd);
 	if (wrong) faults.push(`${name}: ${wrong}`);
@@ -143,6 +158,7 @@ if (counts.conflicts > 0)
 	faults.push(
 		`http: ${counts.conflicts} posts without an Idempotency-Key, or with the key of another content`,
 	);
+const { counts: asked } = catalog;
 if (server.counts.ends > server.counts.kills + 1)
 	faults.push("The server ended without being killed.");
 console.table(Object.fromEntries(table));
@@ -152,6 +168,7 @@ console.log(
 		`The server was killed ${server.counts.kills} times, which interrupted ${cut} runs.`,
 		`The exports were paused ${sum(changed.map(({ pauses }) => pauses))} times, had another interval ${sum(changed.map(({ intervals }) => intervals))} times, and ${sum(changed.map(({ repeated }) => repeated))} runs were repeated. The log named ${sum(advised)} ranges that were not exported, which backfills then exported.`,
 		`The receiver failed ${failures} of ${counts.posts} posts (${ways.join(", ")}), and ${counts.repeated} were repeated.`,
+		`The catalog lost ${asked.lost} of ${asked.requests} responses. Others committed just before ${asked.overtaken} of ${asked.commits} commits, of which ${asked.conflicts} conflicted.`,
 		...faults,
 	].join("\n"),
 );

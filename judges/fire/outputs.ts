@@ -1,13 +1,14 @@
-/** The six exports of the fire test, and how their output is saved as files. */
+/** The seven exports of the fire test, and how their output is saved as files. */
 import { createWriteStream, mkdirSync } from "node:fs";
 import { finished } from "node:stream/promises";
 import { AwsClient } from "aws4fetch";
 import pg from "pg";
 import { KEYS } from "../../test/support/bucket.ts";
+import { NAMESPACE, TOKEN } from "../../test/support/iceberg.ts";
 import { PASSWORD } from "../../test/support/postgres.ts";
 import { save } from "../../test/support/r2.ts";
 
-const TABLE = "events";
+export const TABLE = "events";
 
 /** How many rows of PostgreSQL are in memory at once. */
 const ROWS = 5_000;
@@ -17,12 +18,14 @@ type Peers = {
 	/** The port of a PostgreSQL server. */
 	postgres: string;
 	receiver: string;
+	/** The URL of Iceberg's catalog. */
+	catalog: string;
 };
 
 export type Output = { name: string; destination: object };
 
 /** @returns the outputs, whose names are also those of their folders */
-export function outputs({ s3, postgres, receiver }: Peers): Output[] {
+export function outputs({ s3, postgres, receiver, catalog }: Peers): Output[] {
 	const bucket = {
 		bucket_name: "exports",
 		region: "auto",
@@ -67,6 +70,17 @@ export function outputs({ s3, postgres, receiver }: Peers): Output[] {
 		{
 			name: "http",
 			destination: { type: "HTTP", config: { url: receiver } },
+		},
+		{
+			name: "iceberg",
+			destination: {
+				type: "Iceberg",
+				config: {
+					...KEYS,
+					...{ catalog_uri: catalog, token: TOKEN, namespace: NAMESPACE, table_name: TABLE },
+					...{ endpoint_url: s3, region: "auto" },
+				},
+			},
 		},
 	];
 }

@@ -102,13 +102,16 @@ export function checkAccess(
 		return isTooLow && !isOpen ? insufficientLevel() : undefined;
 	}
 	const found = objectOf(row);
-	const opens = { resource, id: found.id, need: ACCESS_LEVELS[need] };
-	if (isTooLow && !(required === ADMIN && isOpened(controls, opens))) return insufficientLevel();
+	const opens = (id: string | null) =>
+		required === ADMIN && isOpened(controls, { resource, id, need: ACCESS_LEVELS[need] });
+	const own = levelOf(controls, { resource, id: found.id });
+	// Whoever has access to other objects isn't told that this one exists.
+	if (isTooLow && found.id !== null && own === ACCESS_LEVELS.none && opens(null)) return notFound();
+	if (isTooLow && !opens(found.id)) return insufficientLevel();
 	// Without access controls, and for admins, the object isn't looked up.
 	const isMissing = isNamed && found.id === null && row.everyone_access !== null && level < ADMIN;
 	if (isMissing) return notFound();
 	const isProject = resource === "project" && row.project_id !== null;
-	const own = levelOf(controls, { resource, id: found.id });
 	const access = isProject ? project : within(project, within(found.project, own));
 	// A list leaves out what the caller may not view.
 	const isList = !isNamed && !isProject && need === "viewer" && hasObjects(resource);

@@ -7,6 +7,7 @@ import { members, projectMembers, users } from "../db/schema/people.ts";
 import { personalApiKeys } from "../db/schema/personal_api_keys.ts";
 import { hasValue, type Key } from "../keys/keys.ts";
 import type { Caller } from "./guard.ts";
+import type { Target } from "./target.ts";
 import { allowsApp, visibleTo } from "./visible.ts";
 
 /** The properties of a key that a request has seen: values, or SQL for them. */
@@ -39,6 +40,8 @@ type AccessForm = {
 	projectMember: boolean;
 	/** Whether the key is an app's. */
 	app: boolean;
+	/** Whether the path names an export without its project. */
+	exportAlone: boolean;
 	/** Whether access controls apply to the caller, as to those who aren't admins. */
 	controlled: boolean;
 };
@@ -63,6 +66,7 @@ const assertion = cacheByForm((db, form: AccessForm) => {
 		eq(projectMembers.user_id, user_id),
 		gte(projectMembers.level, placeholder("project_level")),
 	);
+	const isProjectOpen = visibleTo(user_id, undefined, "editor");
 	const isAppAllowed = and(
 		eq(organizations.id, organization_id),
 		eq(personalApiKeys.hash, placeholder("hash")),
@@ -83,6 +87,10 @@ const assertion = cacheByForm((db, form: AccessForm) => {
 			? sql`exists (select 1 from ${organizations}, ${personalApiKeys} where ${isAppAllowed})`
 			: undefined,
 		form.project ? sql`exists (select 1 from ${projects} where ${isProject})` : undefined,
+		form.exportAlone
+			? sql`exists (select 1 from batch_exports as e join ${projects} on ${projects.id} = e.project_id
+				where e.organization_id = ${organization_id} and e.uuid = ${placeholder("object")} and ${isProjectOpen})`
+			: undefined,
 		form.projectMember
 			? sql`exists (select 1 from ${projectMembers} where ${isProjectMember})`
 			: undefined,
@@ -94,15 +102,22 @@ const assertion = cacheByForm((db, form: AccessForm) => {
  * Returns a statement that makes its batch fail if the caller has lost the access that `authorize`
  * found.
  */
-export function assertStillAllowed(env: Env, db: Connected, hash: string, caller: Caller) {
+export function assertStillAllowed(
+	env: Env,
+	db: Connected,
+	caller: Caller,
+	{ hash, object }: { hash: string; object: Target["object"] },
+) {
 	const { key, client_id, organization_id, level, member_level, project_id, project_level } =
 		caller;
+	const controlled = member_level !== null && level < ADMIN;
 	const form = {
 		project: project_id !== null,
 		member: member_level !== null,
 		projectMember: project_level !== null,
 		app: client_id !== null,
-		controlled: member_level !== null && level < ADMIN,
+		exportAlone: controlled && project_id === null && object?.kind === "batch_export",
+		controlled,
 	};
 	const { user_id, scopes, organizations, projects, allowed_ips } = key;
 	return assertion(env, form).bind(db, {
@@ -118,5 +133,6 @@ export function assertStillAllowed(env: Env, db: Connected, hash: string, caller
 		project_level,
 		access: caller.own_access,
 		everyone: caller.everyone_access,
+		object: object?.id ?? null,
 	});
 }

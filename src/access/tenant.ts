@@ -244,7 +244,9 @@ export class Tenant {
 				? await import("./receipts.ts")
 				: undefined;
 		const receipt = receipts?.selectReceipt(this.db, this.env);
-		const access = assertStillAllowed(this.env, this.db, this.key.hash, this.caller);
+		const { hash } = this.key;
+		const { object } = this.#path;
+		const access = assertStillAllowed(this.env, this.db, this.caller, { hash, object });
 		const signature = { user_id: this.key.user_id, created_at: this.at, organization, project };
 		const write = {
 			...parts,

@@ -1,6 +1,6 @@
 /** The activities of each scope (docs/events.md#types); old ones stay as long as their events. */
 export const ACTIVITIES = {
-	Organization: ["created", "updated", "deleted"],
+	Organization: ["created", "updated", "two_factor_reminded", "deleted"],
 	Project: ["created", "updated", "deleted"],
 	ProjectMember: ["created", "updated", "deleted"],
 	Member: ["created", "updated", "removal_rejected", "deleted"],

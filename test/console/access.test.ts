@@ -8,6 +8,7 @@ import {
 	newMember,
 	newOrganization,
 } from "./support/browser.ts";
+import { inDays } from "./support/world.ts";
 
 const EXPORT = {
 	name: "Nightly",
@@ -95,6 +96,8 @@ inBrowser("access", (open) => {
 		const { value } = await client.personalApiKeys.create({
 			label: "Reader",
 			scopes: ["organization:read", "batch_export:read", "personal_api_key:read", "user:read"],
+			// Organizations of other tests require it.
+			expires_at: inDays(3),
 		});
 		const page = await open(`${path}/batch_exports`, { key: value ?? "" });
 		await page.getByText("the key that you signed in with can't change it").waitFor();

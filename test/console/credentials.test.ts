@@ -1,10 +1,11 @@
 import { readFile } from "node:fs/promises";
-import { expect, test } from "vitest";
+import { expect, inject, test } from "vitest";
 import {
 	button,
 	checkLooks,
 	clientOf,
 	inBrowser,
+	newAddress,
 	newMember,
 	newOrganization,
 } from "./support/browser.ts";
@@ -78,11 +79,63 @@ inBrowser("the credentials of an organization", (open) => {
 		await expect.poll(() => new URL(page.url()).search).toBe("");
 	});
 
+	test("each list of an organization is sorted, filtered and saved", async () => {
+		const { client, at, project, path } = await newOrganization();
+		for (const name of ["zoe", "ada"])
+			await client.invites.create(at, { target_email: newAddress(name), send_email: false });
+		const config = { bucket_name: "logs", region: "eu-north-1", prefix: "" };
+		const key = { aws_access_key_id: "id", aws_secret_access_key: "secret" };
+		for (const name of ["Zulu", "Alpha"]) {
+			const destination = { type: "S3" as const, config: { ...config, ...key, prefix: name } };
+			await client.auditStreams.create(at, { name, destination });
+			await client.oauthClients.create(at, { name, redirect_uris: ["https://a.example/callback"] });
+			const plugin = await client.pipelineDestinations.create(at, { name });
+			await client.pluginConfigs.create({ project: project.id }, { plugin: plugin.id, order: 1 });
+		}
+		const page = await open(`${path}/members`);
+		async function lists(at: string, label: string, title: string, first: string) {
+			await page.goto(`${inject("console").url}${path}/${at}`);
+			const table = page.getByRole("table", { name: label, exact: true });
+			const heading = table.getByRole("columnheader", { name: title, exact: true });
+			const row = table.getByRole("row").nth(1);
+			await heading.getByRole("button").click();
+			await expect.poll(() => row.innerText(), { message: at }).toContain(first);
+			const list = page.getByRole("navigation", { name: `Pages of ${label}` });
+			const saving = page.waitForEvent("download");
+			await button(list, "Save as CSV").click();
+			const lines = (await readFile(await (await saving).path(), "utf8")).split("\r\n");
+			expect(lines[1], at).toContain(first);
+		}
+		await lists("members", "Members", "Last active", "admin@example.com");
+		await lists("members/invites", "Invites", "Invited", "ada");
+		await lists("members/roles", "Roles", "Name", "Auditor");
+		await lists("plugins", "Plugins", "Plugin", "Alpha");
+		await lists("plugin_configs?view=table", "Plugin configs", "Plugin", "Alpha");
+		await checkLooks(page, "configs-table");
+		await page.getByLabel("State").selectOption("Enabled");
+		await page.getByText("No plugin configs found").waitFor();
+		await lists("audit_streams", "Audit streams", "Name", "Alpha");
+		await lists("apps", "Registered apps", "App", "Alpha");
+		await page.goto(`${inject("console").url}${path}/members/invites`);
+		await page.getByLabel("State").selectOption("Expired");
+		await page.getByText("No invites found").waitFor();
+		await page.getByLabel("State").selectOption("Open");
+		await page.getByLabel("Level").selectOption("Member");
+		await expect
+			.poll(() => page.getByRole("table", { name: "Invites" }).getByRole("row").count())
+			.toBe(3);
+	});
+
 	test("members who weren't active are found by admins", async () => {
 		const { organization, path } = await newOrganization();
-		await newMember(organization.id, 1);
+		const key = await newMember(organization.id, 1);
 		const page = await open(`${path}/members`);
 		await page.getByRole("row", { name: "Robin" }).waitFor();
+		await page.getByRole("columnheader", { name: "Last active" }).waitFor();
+		await checkLooks(page, "members-active");
+		const seen = await open(`${path}/members`, { key });
+		await seen.getByRole("row", { name: "Robin" }).waitFor();
+		expect(await seen.getByRole("columnheader", { name: "Last active" }).count()).toBe(0);
 		await page.getByLabel("Activity").selectOption("Not active for 90 days");
 		await page.getByText("No members found").waitFor();
 		await page.getByLabel("Activity").selectOption("Active or not");

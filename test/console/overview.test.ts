@@ -5,11 +5,13 @@ import {
 	clientOf,
 	hold,
 	inBrowser,
+	newAddress,
 	newMember,
 	newOrganization,
 	rejectionsOf,
 	requestsOf,
 } from "./support/browser.ts";
+import { factorLinkTo } from "./support/mail.ts";
 import { hoursAgo, inDays, receiver } from "./support/world.ts";
 
 /** A receiver that rejects what it gets. */
@@ -365,6 +367,22 @@ inBrowser("the settings", (open) => {
 		await page.getByText("Doomed Ltd is deleted.").waitFor();
 		await page.waitForURL((url) => !url.pathname.includes(organization.id));
 		await expect(client.organizations.get({ id: organization.id })).rejects.toThrow("Not found.");
+	});
+
+	test("say how many have no second factor, and tell them first", async () => {
+		const { organization, path } = await newOrganization();
+		const address = newAddress("ada");
+		await newMember(organization.id, 1, address, { isMailed: true });
+		const page = await open(`${path}/settings`);
+		await page.getByRole("link", { name: "2 members have no second factor" }).waitFor();
+		await button(page, "Tell them").click();
+		await checkLooks(page, "overview-tell");
+		await button(page.getByRole("dialog"), "Send mails").click();
+		await page.getByText(/told by mail/).waitFor();
+		expect(await factorLinkTo(address)).toMatch(/\/console\/account$/);
+		await button(page, "Tell them").click();
+		await button(page.getByRole("dialog"), "Send mails").click();
+		await page.getByText(/Too many requests/).waitFor();
 	});
 
 	test("let a member only read and leave", async () => {

@@ -283,6 +283,20 @@ inBrowser("people", (open) => {
 		await page.getByText("Current time:").waitFor();
 		await button(page, "Create project").last().click();
 		await page.getByText("No people added").waitFor();
+		// What a project has is one click away.
+		const within = page.getByRole("region", { name: "In this project" });
+		for (const [name, place] of [
+			["Batch exports", `batch_exports?project=`],
+			["Plugin configs", `plugin_configs?project=`],
+			["Activity", "activity?scope=Project&item_id="],
+			["Events", "#events"],
+			["People", "#people"],
+		] as const)
+			expect(await within.getByRole("link", { name, exact: true }).getAttribute("href")).toContain(
+				place,
+			);
+		await within.getByRole("link", { name: "People" }).click();
+		expect(await page.locator(":target").innerText()).toContain("No people added");
 		await button(page, "Add person").click();
 		await page.getByLabel("Email address of a member").fill(email);
 		await checkLooks(page, "people-project-add");

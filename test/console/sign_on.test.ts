@@ -199,6 +199,32 @@ inBrowser("single sign-on", (open) => {
 		await page.getByText("The sign-in settings are saved.").waitFor();
 	});
 
+	test("the page of a domain shows the steps of the provider that is chosen, with the values to copy", async () => {
+		const home = await withDomain();
+		const page = await open(`${home.path}/domains/${home.domainAt.id}`);
+		const provider = page.getByLabel("Which provider do you use?");
+		for (const [name, step, samlStep] of [
+			["Okta", "Create App Integration", "SAML 2.0"],
+			["Microsoft Entra ID", "Certificates & secrets", "Unique User Identifier"],
+			["Google Workspace", "https://accounts.google.com", "Download metadata"],
+			["Keycloak", "Valid redirect URIs", "Client signature required"],
+		] as const) {
+			await provider.selectOption(name);
+			await page.getByText(`Steps at ${name} for OpenID Connect`).waitFor();
+			const first = page.getByRole("group", { name: "OpenID Connect" });
+			await first.getByText(step).first().waitFor();
+			expect(await first.getByText(samlStep).count()).toBe(0);
+			// It stays open.
+			if (name === "Okta") await page.getByText(`Steps at ${name} for SAML`).click();
+			const second = page.getByRole("group", { name: "SAML", exact: true });
+			await second.getByText(samlStep).first().waitFor();
+		}
+		await checkLooks(page, "sign-on-guide");
+		// The choice is no setting, so nothing is to save.
+		await page.getByRole("link", { name: "Members" }).click();
+		await page.getByRole("heading", { name: "Members" }).waitFor();
+	});
+
 	test("the metadata of a SAML provider fills in its settings when it is saved", async () => {
 		const { path, id } = await withProvider();
 		const [, certificate = ""] = (await newPair()).cert

@@ -35,6 +35,8 @@ declare namespace Cloudflare {
 		BIGQUERY_PRIVATE_KEY: string;
 		/** An Iceberg REST catalog, and a proxy in front of it (test/support/faults.ts). */
 		ICEBERG_URL: string;
+		/** How many windows tests write to each of ten tables. */
+		ICEBERG_WINDOWS: string;
 		MOTO_URL: string;
 		ICEBERG_FAULTS_URL: string;
 		/** A SAML provider (test/support/saml.ts). */

@@ -18,7 +18,8 @@ export type Fault = {
 	carriedOut?: boolean;
 };
 
-async function forward(origin: string, request: IncomingMessage, body: Buffer) {
+/** Sends a request to another server. Returns its response. */
+export async function forward(origin: string, request: IncomingMessage, body: Buffer) {
 	const { hostname, port } = new URL(origin);
 	const { method, headers, url: path } = request;
 	const upstream = http.request({ hostname, port, method, path, headers, agent: false });

@@ -19,6 +19,21 @@ import { serve } from "./registry.ts";
 export const TOKEN = "token-of-nobody";
 export const CLIENT = { client_id: "client-of-nobody", client_secret: "client-secret-of-nobody" };
 
+/** The columns of a table of events, with their types. */
+export const EVENT_COLUMNS = {
+	uuid: "string",
+	event: "string",
+	distinct_id: "string",
+	person_id: "string",
+	properties: "string",
+	person_properties: "string",
+	elements_chain: "string",
+	timestamp: "timestamptz",
+	created_at: "timestamptz",
+	_inserted_at: "timestamptz",
+	team_id: "long",
+};
+
 /** The namespace of the tests. */
 export const NAMESPACE = "exports";
 

@@ -10,6 +10,7 @@ export const ROWS_WRITTEN: Record<string, number> = {
 	"POST /api/organizations/:organization_id/access_controls": 7,
 	"PATCH /api/organizations/:organization_id/access_controls/:id": 6,
 	"DELETE /api/organizations/:organization_id/access_controls/:id": 5,
+	"POST /api/organizations/:organization_id/members/remind_two_factor": 0,
 	"POST /api/organizations/:organization_id/roles": 6,
 	"PATCH /api/organizations/:organization_id/roles/:id": 5,
 	"DELETE /api/organizations/:organization_id/roles/:id": 8,

@@ -4,6 +4,7 @@ import type { EventType } from "../../db/event_types.ts";
 export const TYPE_WORDS: Record<EventType, string> = {
 	"organization.created": "Organization created",
 	"organization.updated": "Organization settings changed",
+	"organization.two_factor_reminded": "Members asked to set up a second factor",
 	"organization.deleted": "Organization deleted",
 	"project.created": "Project created",
 	"project.updated": "Project changed",

@@ -58,22 +58,20 @@ export const find = async (tenant: Tenant, id: string) => toBatchExport(await re
  * Inserts an export. Without a project in the path, it belongs to the oldest one that the caller may
  * change.
  */
-export async function insert(tenant: Tenant, body: z.infer<typeof create>) {
+export const insert = (tenant: Tenant, body: z.infer<typeof create>) =>
+	retry(() => tryInsert(tenant, body));
+
+async function tryInsert(tenant: Tenant, body: z.infer<typeof create>) {
 	const { db, env } = tenant;
+	const mayChange =
+		tenant.kind === "project"
+			? eq(projects.id, tenant.project)
+			: and(
+					eq(projects.organization_id, tenant.organization),
+					visibleProject(tenant, everyoneIn(tenant.organization), "editor"),
+				);
 	const [[project]] = await tenant.read(
-		db
-			.select({ id: projects.id })
-			.from(projects)
-			.where(
-				tenant.kind === "project"
-					? eq(projects.id, tenant.project)
-					: and(
-							eq(projects.organization_id, tenant.organization),
-							visibleProject(tenant, everyoneIn(tenant.organization), "editor"),
-						),
-			)
-			.orderBy(projects.id)
-			.limit(1),
+		db.select({ id: projects.id }).from(projects).where(mayChange).orderBy(projects.id).limit(1),
 	);
 	if (!project) throw invalid(null, "The organization has no project that you can change.");
 	const { destination, xql_query, ...rest } = body;
@@ -85,7 +83,12 @@ export async function insert(tenant: Tenant, body: z.infer<typeof create>) {
 	const { type, config = {} } = destination;
 	const id = v7();
 	const row = await tenant.write({
-		checks: [assertRoom(tenant, batchExports, ofOrganization(tenant))],
+		checks: [
+			assertRoom(tenant, batchExports, ofOrganization(tenant)),
+			...(tenant.kind === "organization"
+				? [assertExists(db, projects, and(eq(projects.id, project.id), mayChange))]
+				: []),
+		],
 		changes: [
 			db.insert(batchExports).values({
 				...rest,

@@ -50,6 +50,23 @@ const prefix = text(512).check(({ value, issues }) => {
 export const header = (max: number) =>
 	rawText(max).regex(/^[\x20-\x7e]*$/, "Only printable ASCII characters are allowed.");
 
+/** The name of a region. */
+export const region = () =>
+	text(100)
+		.min(1)
+		.regex(/^[\w-]+$/, "The name of a region can only have letters, digits and hyphens.");
+
+const AWS_REGION = /^[a-z]{2,}(?:-[a-z]+)+-\d+$/;
+
+/**
+ * Whether a region is named like those of AWS. Where it is part of a host, no other is allowed: the
+ * host of a service or a bucket could be meant by it, such as `s3`.
+ */
+export const isAwsRegion = (region: string) => AWS_REGION.test(region);
+
+/** Says what is wrong with a region that isn't one of AWS. */
+export const NOT_AWS_REGION = "AWS has no such region. Its regions are named like eu-central-1.";
+
 /** The fields that all file destinations have. */
 export const file = {
 	prefix: prefix.describe(

@@ -247,10 +247,12 @@ export async function explain(tenant: Tenant, page: Page, asked: z.infer<typeof 
 	const isSelf = found?.member.id === key.user_id;
 	if (!isSelf && !tenant.mayReview("organization_member")) throw insufficientLevel();
 	const row = orNotFound(here?.is_here ? found : undefined);
-	const results = (subject ? [subject] : subjectsOf(row)).map((each) => toExplained(row, each));
+	const explained = (subject ? [subject] : subjectsOf(row)).map((each) => toExplained(row, each));
 	// One's own question must not tell what one may not view.
-	if (subject?.id && !results[0]?.can_view && !tenant.mayReview("organization_member"))
-		throw notFound();
+	const isTold = ({ resource_id, can_view }: Explained) =>
+		resource_id === null || can_view || tenant.mayReview("organization_member");
+	const results = explained.filter(isTold);
+	if (results.length === 0) throw notFound();
 	return envelope(page, {
 		rows: results.slice(page.offset, page.offset + page.limit + 1),
 		count: results.length,

@@ -32,13 +32,15 @@ const ofKeys = (value: SQL, where = sql`true`) => sql`(
 		and ${getsInto(members.organization_id)} and ${where} and ${isCurrent})`;
 
 /** SQL for when the user last signed in, or used a key that reaches the organization; or null. */
-const lastActive = sql<
+export const lastActive = sql<
 	string | null
->`nullif(max(coalesce(${users.last_sign_in_at}, ''), coalesce(${ofKeys(sql`max(${last_used_at})`)}, '')), '')`;
+>`nullif(max(coalesce(${users.last_sign_in_at}, ''), coalesce(${ofKeys(sql`max(${last_used_at})`)}, '')), '')`.as(
+	"last_active_at",
+);
 
 /** SQL condition on `members` and `users`: the member hasn't been active since then. */
 export const isInactiveSince = (since: string) =>
-	sql`coalesce(${lastActive}, ${members.joined_at}) < ${since}`;
+	sql`coalesce(${lastActive.sql}, ${members.joined_at}) < ${since}`;
 
 const parsed = <T>(value: SQL, name: string) =>
 	sql`coalesce(${value}, '[]')`.mapWith((json): T => JSON.parse(json)).as(name);
@@ -64,7 +66,7 @@ export const columns = {
 	is_2fa_enabled: users.is_2fa_enabled,
 	has_social_auth: users.has_social_auth,
 	last_sign_in_at: users.last_sign_in_at,
-	last_active_at: lastActive.as("last_active_at"),
+	last_active_at: lastActive,
 	keys: parsed<Reviewed["keys"]>(
 		ofKeys(
 			sql`json_group_array(json_object('id', ${id}, 'label', ${label}, 'scopes', json(${scopes}),

@@ -11,8 +11,8 @@ import { organizations } from "../../db/schema/organizations.ts";
 import { members, users } from "../../db/schema/people.ts";
 import { normalizeAddress } from "../../http/fields.ts";
 import type { Page } from "../../http/page.ts";
-import { isInactiveSince } from "./access_review.ts";
-import { type Row, select } from "./queries.ts";
+import { isInactiveSince, lastActive } from "./access_review.ts";
+import { columns, type Row, select } from "./queries.ts";
 import type { filters } from "./shape.ts";
 
 /** The columns that the list is sorted by. */
@@ -56,18 +56,29 @@ function matches(tenant: Tenant, filters: Filters) {
 	);
 }
 
+const selectActive = ({ db }: Tenant) =>
+	db
+		.select({ ...columns, last_active_at: lastActive })
+		.from(members)
+		.innerJoin(users, eq(users.id, members.user_id));
+
 /**
  * Active members, newest first.
- * @throws 403 if somebody asks who was inactive who may not review the members
+ * @throws 403 if somebody asks who was active who may not review the members
  */
 export async function list(tenant: Tenant, page: Page, filters: Filters) {
 	if (Object.values(filters).every((value) => value === undefined))
 		return readCachedPage(tenant, page, newestFirst);
-	const found = await readPage(tenant, page, {
+	const { inactive_since, include_last_active, order } = filters;
+	const asked = {
 		...active(tenant),
 		few: matches(tenant, filters),
-		order: filters.order === "joined_at" ? "asc" : "desc",
-	});
-	if (filters.inactive_since && !tenant.mayReview("organization_member")) throw insufficientLevel();
+		order: order === "joined_at" ? ("asc" as const) : ("desc" as const),
+	};
+	const found = include_last_active
+		? await readPage(tenant, page, { ...asked, select: () => selectActive(tenant).$dynamic() })
+		: await readPage(tenant, page, asked);
+	if ((inactive_since || include_last_active) && !tenant.mayReview("organization_member"))
+		throw insufficientLevel();
 	return found;
 }

@@ -19,19 +19,18 @@ import { adminOf, identityUnlinked, mailChange } from "../users/mails.ts";
 import { userColumns } from "../users/shape.ts";
 import type { update as Update } from "./shape.ts";
 
+export const columns = {
+	id: members.id,
+	user: userColumns,
+	level: members.level,
+	joined_at: members.joined_at,
+	updated_at: members.updated_at,
+	is_2fa_enabled: users.is_2fa_enabled,
+	has_social_auth: users.has_social_auth,
+};
+
 export const select = ({ db }: QueryScope) =>
-	db
-		.select({
-			id: members.id,
-			user: userColumns,
-			level: members.level,
-			joined_at: members.joined_at,
-			updated_at: members.updated_at,
-			is_2fa_enabled: users.is_2fa_enabled,
-			has_social_auth: users.has_social_auth,
-		})
-		.from(members)
-		.innerJoin(users, eq(users.id, members.user_id));
+	db.select(columns).from(members).innerJoin(users, eq(users.id, members.user_id));
 
 export type Row = Awaited<ReturnType<typeof select>>[number];
 

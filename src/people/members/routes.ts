@@ -5,13 +5,22 @@ import { revokes } from "../../access/receipts.ts";
 import { ADMIN } from "../../db/schema/levels.ts";
 import { download } from "../../http/download.ts";
 import { page } from "../../http/page.ts";
-import { noContent, ok, paginated, router } from "../../http/router.ts";
+import { accepted, noContent, ok, paginated, router } from "../../http/router.ts";
 import * as review from "./access_review.ts";
 import * as details from "./details.ts";
 import * as access from "./end_access.ts";
 import { list } from "./list.ts";
 import * as members from "./queries.ts";
-import { AccessReview, filters, Member, MemberDetails, reviewFilters, update } from "./shape.ts";
+import * as secondFactor from "./second_factor.ts";
+import {
+	AccessReview,
+	filters,
+	Member,
+	MemberDetails,
+	reviewFilters,
+	ToldMembers,
+	update,
+} from "./shape.ts";
 
 /** docs/organizations.md#members */
 export default router({
@@ -91,6 +100,17 @@ export default router({
 			await access.removeSessions(c.var.tenant, c.req.param("user__uuid"));
 			return c.body(null, 204);
 		},
+	)
+	.post(
+		"/remind_two_factor",
+		accepted(ToldMembers, {
+			id: "remindMembers",
+			summary: "Ask members to set up a second factor",
+			description:
+				"Mails the active members who have no second factor and have proved their address, at most 500, the oldest first. Requires level 8. The service sends such mails at most once a day: before that, the response is a 429.",
+		}),
+		atLeast(ADMIN),
+		async (c) => c.json(await secondFactor.remind(c.var.tenant), 202),
 	)
 	.patch(
 		"/:user__uuid",

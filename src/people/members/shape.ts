@@ -12,6 +12,13 @@ import { Identity } from "../identities/shape.ts";
 import { Session } from "../sessions/shape.ts";
 import { User } from "../users/shape.ts";
 
+const lastActiveAt = () =>
+	timestamp()
+		.nullable()
+		.describe(
+			"When the user last signed in, or last used a key, session or app that still exists and can access the organization; to the hour. Null if never.",
+		);
+
 /** A member (docs/organizations.md#members). */
 export const Member = z
 	.object({
@@ -30,6 +37,7 @@ export const Member = z
 			.describe(
 				"Whether an account at a provider is linked to the user, so that the user can sign in through it.",
 			),
+		last_active_at: lastActiveAt().optional(),
 	})
 	.meta({ id: "Member" });
 
@@ -60,11 +68,7 @@ export const AccessReview = z
 		last_sign_in_at: timestamp()
 			.nullable()
 			.describe("When the user last signed in; null if never, or before this was noted."),
-		last_active_at: timestamp()
-			.nullable()
-			.describe(
-				"When the user last signed in, or last used a key, session or app that still exists and can access the organization; to the hour. Null if never.",
-			),
+		last_active_at: lastActiveAt(),
 		keys: z
 			.array(
 				z.object({
@@ -186,6 +190,11 @@ export const MemberDetails = z
 	})
 	.meta({ id: "MemberDetails" });
 
+/** Whom a request has told to set up a second factor. */
+export const ToldMembers = z
+	.object({ mails: z.int().describe("How many members are mailed.") })
+	.meta({ id: "ToldMembers" });
+
 export const reviewFilters = z.object({
 	inactive_since: queryMoment()
 		.optional()
@@ -219,6 +228,9 @@ export const filters = z.object({
 		.optional()
 		.describe("Only members who joined, or whose level was changed, after this time."),
 	...reviewFilters.shape,
+	include_last_active: boolean()
+		.optional()
+		.describe("Whether each member has `last_active_at`. Requires level 8."),
 	order: z
 		.string()
 		.optional()

@@ -33,3 +33,6 @@ export const linkTo = (email: string, before = "") =>
  */
 export const inviteTo = (email: string, before = "") =>
 	linkIn(email, /http\S+\/invites\/[\w-]{43}/, before);
+
+/** The link of the mail that asks the address to set up a second factor. */
+export const factorLinkTo = (email: string) => linkIn(email, /http\S+\/console\/account/);

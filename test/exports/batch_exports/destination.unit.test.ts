@@ -92,6 +92,8 @@ test.each<[Type, object]>([
 const NO_KEY =
 	"Enter an RSA private key in PEM (PKCS#8), as in the field private_key of a service account's JSON key.";
 const NO_URL = "Enter a valid URL.";
+const NO_REGION = "AWS has no such region. Its regions are named like eu-central-1.";
+const ROLE = "arn:aws:iam::123456789012:role/exports";
 const NO_HOST = "Enter a valid host.";
 const NO_INTEGER = "A valid integer is required.";
 const NOT_PRINTABLE = "Only printable ASCII characters are allowed.";
@@ -160,6 +162,8 @@ describe("is rejected", () => {
 		["S3", { bucket_name: ".." }, ANY],
 		["S3", { bucket_name: "a/b" }, ANY],
 		["S3", { region: "x.example.com/" }, ANY],
+		["S3", { region: "s3" }, NO_REGION],
+		["S3", { role_arn: ROLE, endpoint_url: "https://s3.example.com", region: "auto" }, NO_REGION],
 		["S3", { prefix: 1 }, "Not a valid string."],
 		["S3", { prefix: "{hours}" }, "Unknown variable {hours}."],
 		["S3", { prefix: "a/../b" }, ANY],
@@ -268,9 +272,12 @@ describe("is rejected", () => {
 			{ aws_session_token: "a", aws_access_key_id: null },
 			"An access key has an id and a secret.",
 		],
+		["Iceberg", { role_arn: ROLE, region: "s3" }, NO_REGION],
+		["Iceberg", { ...AWS, region: "s3-website-eu-west-1.x" }, ANY],
+		["Iceberg", { ...AWS, region: "auto" }, NO_REGION],
 		[
 			"Iceberg",
-			{ region: "eu", signing_name: "glue" },
+			{ region: "eu-west-1", signing_name: "glue" },
 			"Signed requests require aws_access_key_id or role_arn.",
 		],
 		[
@@ -280,7 +287,7 @@ describe("is rejected", () => {
 		],
 		[
 			"Iceberg",
-			{ ...AWS, region: "eu", token: "t", signing_name: "glue" },
+			{ ...AWS, region: "eu-west-1", token: "t", signing_name: "glue" },
 			"Requests are either signed, or have a token.",
 		],
 	])("%s %j", (type, change, detail, code = "invalid_input") => {

@@ -4,7 +4,6 @@ import type { Job } from "../../../src/exports/destinations/destination.ts";
 import type { Column, Row } from "../../../src/exports/query/rows.ts";
 import { MINUTE_MS } from "../../../src/lib/time.ts";
 import { MisconfiguredError } from "../../../src/outbound/errors.ts";
-import { KEYS } from "../../support/bucket.ts";
 import { clouds, ROLE } from "../../support/clouds.ts";
 import {
 	COLUMNS,
@@ -15,68 +14,28 @@ import {
 	run,
 	type Target,
 } from "../../support/exporting.ts";
-import type { Fault } from "../../support/faults.ts";
 import { HANG_MS } from "../../support/hang.ts";
-import { CLIENT, NAMESPACE, TOKEN } from "../../support/iceberg.ts";
+import { CLIENT, NAMESPACE } from "../../support/iceberg.ts";
 import { seeded } from "../../support/random.ts";
 import { expectExported, fromTable, withoutWaits } from "../engine/running.ts";
 import { askIceberg, ICEBERG, missingIceberg } from "./adapters.ts";
+import {
+	AT_PROXY,
+	ask,
+	failing,
+	filesOf,
+	fresh,
+	makeTable,
+	metadataOf,
+	others,
+	summariesOf,
+	to,
+	windowOf,
+	write,
+} from "./iceberg_tables.ts";
 import { write as writeTo } from "./table_cases.ts";
 
 const noIceberg = await missingIceberg();
-
-const fresh = () => `t-${crypto.randomUUID()}`;
-
-/** An export to a table of the catalog. */
-const to = (table_name: string, more: object = {}, timeoutMs = HANG_MS) =>
-	destinationOf(env, "Iceberg", { ...ICEBERG, table_name, ...more }, { timeoutMs });
-
-const AT_PROXY = { catalog_uri: env.ICEBERG_FAULTS_URL };
-
-/** Sets the next answers to requests of a table, through the proxy. */
-const failing = (table: string, ...faults: Fault[]) =>
-	fetch(`${env.ICEBERG_FAULTS_URL}faults/${table}`, {
-		method: "PUT",
-		body: JSON.stringify(faults),
-	});
-
-/** Sends a request to the catalog, as another program does. */
-async function ask(method: string, path: string, body?: object) {
-	const response = await fetch(`${env.ICEBERG_URL}/v1/namespaces/${NAMESPACE}/tables${path}`, {
-		method,
-		headers: { authorization: `Bearer ${TOKEN}`, "content-type": "application/json" },
-		...(body && { body: JSON.stringify(body) }),
-	});
-	const text = await response.text();
-	if (!response.ok) throw new Error(text);
-	return text ? JSON.parse(text) : null;
-}
-
-/** What others do with a table (test/support/iceberg/readers.py). */
-async function others(act: "rewrite" | "expire" | "drop", table: string) {
-	const body = JSON.stringify({ do: act, table: `${NAMESPACE}.${table}` });
-	const response = await fetch(`${env.ICEBERG_URL}/readers`, { method: "POST", body });
-	expect([response.status, await response.text()]).toEqual([200, "null"]);
-}
-
-const metadataOf = async (table: string) => (await ask("GET", `/${table}`)).metadata;
-
-const summariesOf = async (table: string): Promise<Record<string, string>[]> =>
-	(await metadataOf(table)).snapshots.map(({ summary }: { summary: object }) => summary);
-
-/** The data files of a table that are in the bucket. */
-const filesOf = async (table: string) =>
-	(await listS3(`warehouse/${NAMESPACE}/${table}/`)).filter((key) => key.endsWith(".parquet"));
-
-/** The job of a window, by its number. */
-const windowOf = (export_id: string, n: number, more: Partial<Job> = {}) => {
-	const at = (hour: number) => new Date(Date.UTC(2024, 0, 1, hour)).toISOString();
-	return job({ export_id, start: at(n), end: at(n + 1), isRepeat: false, ...more });
-};
-
-/** Writes rows as one run. */
-const write = (table: string, what: Job, page: Row[], more: object = {}) =>
-	writeTo(to(table, more), what, page);
 
 /** Compares what both readers find with the first `n` rows. */
 async function expectRows(table: string, n: number) {
@@ -119,34 +78,34 @@ describe.skipIf(noIceberg)(`Iceberg${noIceberg}`, () => {
 	test.each(["events", "persons"])(
 		"%s are in the table as they were, for each reader",
 		async (model) => {
-			for (const reader of ["pyiceberg", "duckdb"] as const) {
-				const table_name = fresh();
-				await expectExported(
-					{ type: "Iceberg", config: { ...ICEBERG, table_name } },
-					model,
-					async () => {
-						const found = (await askIceberg(reader, table_name, "select * from t")) ?? [];
-						return found.map((row) =>
-							fromTable(
-								model,
-								Object.fromEntries(
-									Object.entries(row).map(([name, value]) => [
-										name,
-										/(^timestamp|_at)$/.test(name) ? String(value).replace(/\+00:00$/, "") : value,
-									]),
-								),
+			const table_name = fresh();
+			const utc = (name: string, value: unknown) =>
+				/(^timestamp|_at)$/.test(name) ? String(value).replace(/\+00:00$/, "") : value;
+			await expectExported(
+				{ type: "Iceberg", config: { ...ICEBERG, table_name } },
+				model,
+				async () => {
+					const ask = (reader: "pyiceberg" | "duckdb") =>
+						askIceberg(reader, table_name, "select * from t order by all");
+					const found = (await ask("pyiceberg")) ?? [];
+					expect(await ask("duckdb")).toEqual(found);
+					return found.map((row) =>
+						fromTable(
+							model,
+							Object.fromEntries(
+								Object.entries(row).map(([name, value]) => [name, utc(name, value)]),
 							),
-						);
-					},
-					2,
-				);
-				const [spec] = (await metadataOf(table_name))["partition-specs"];
-				expect(spec.fields).toMatchObject([
-					model === "events"
-						? { name: "timestamp_day", transform: "day" }
-						: { name: "person_id_bucket", transform: "bucket[8]" },
-				]);
-			}
+						),
+					);
+				},
+				2,
+			);
+			const [spec] = (await metadataOf(table_name))["partition-specs"];
+			expect(spec.fields).toMatchObject([
+				model === "events"
+					? { name: "timestamp_day", transform: "day" }
+					: { name: "person_id_bucket", transform: "bucket[8]" },
+			]);
 		},
 	);
 
@@ -310,109 +269,6 @@ describe.skipIf(noIceberg)(`Iceberg${noIceberg}`, () => {
 			expect(await askIceberg(reader, table, "select count(note) as n from t")).toEqual([{ n: 0 }]);
 	});
 
-	const COLUMN = (name: string, type: unknown, required = false) => ({ name, type, required });
-	const ALL = [
-		...["uuid", "event", "properties"].map((name) => COLUMN(name, "string")),
-		COLUMN("amount", "double"),
-		COLUMN("team_id", "long"),
-		COLUMN("paid", "boolean"),
-		COLUMN("day", "date"),
-		COLUMN("timestamp", "timestamptz"),
-	];
-	const withColumn = (...change: ReturnType<typeof COLUMN>[]) => [
-		...ALL.filter(({ name }) => !change.some((one) => one.name === name)),
-		...change,
-	];
-
-	test.each<[string, object, string]>([
-		[
-			"lacks a column",
-			{ fields: ALL.slice(1) },
-			"lacks the column uuid, which the export writes: add it with the type string.",
-		],
-		[
-			"has a column of another type",
-			{ fields: withColumn(COLUMN("team_id", "int")) },
-			"The column team_id of the table exports.TABLE has the type int, but the export writes long.",
-		],
-		[
-			"has times without a zone",
-			{ fields: withColumn(COLUMN("timestamp", "timestamp")) },
-			"has the type timestamp, but the export writes timestamptz.",
-		],
-		[
-			"has a nested column",
-			{
-				fields: withColumn(
-					COLUMN("event", {
-						type: "list",
-						"element-id": 20,
-						element: "string",
-						"element-required": true,
-					}),
-				),
-			},
-			"The column event of the table exports.TABLE has the type {",
-		],
-		[
-			"requires a column that isn't written",
-			{ fields: withColumn(COLUMN("tenant", "string", true)) },
-			"The column tenant of the table exports.TABLE is required, but the export doesn't write it: make it optional.",
-		],
-		[
-			"has another partition",
-			{ partition: { name: "short", transform: "truncate[3]", source: "event" } },
-			"Exports can't write the partition short (truncate[3]) of the table exports.TABLE.",
-		],
-		[
-			"has another version of the format",
-			{ version: "3" },
-			"The table exports.TABLE has version 3 of Iceberg's format, but exports write version 2.",
-		],
-	])("a table that %s is named in the trial and the run", async (_, change, words) => {
-		const table = fresh();
-		await makeTable(table, change);
-		const error = words.replace("TABLE", table);
-		await expect(write(table, windowOf(crypto.randomUUID(), 0), rows(2))).rejects.toThrow(error);
-		const steps = await to(table).test({ job: job(), rows: rows(1) });
-		expect(steps.at(-1)).toMatchObject({ name: "write", error: expect.stringContaining(error) });
-		expect(await filesOf(table)).toEqual([]);
-	});
-
-	/** Creates a table, as a customer does. */
-	async function makeTable(
-		table: string,
-		{
-			fields = ALL,
-			partition,
-			version = "2",
-		}: {
-			fields?: typeof ALL;
-			partition?: { name: string; transform: string; source: string };
-			version?: string;
-		},
-	) {
-		const at = fields.findIndex(({ name }) => name === partition?.source);
-		await ask("POST", "", {
-			name: table,
-			schema: { type: "struct", fields: fields.map((field, i) => ({ id: i + 1, ...field })) },
-			...(partition && {
-				"partition-spec": {
-					"spec-id": 0,
-					fields: [
-						{
-							name: partition.name,
-							transform: partition.transform,
-							"source-id": at + 1,
-							"field-id": 1000,
-						},
-					],
-				},
-			}),
-			properties: { "format-version": version },
-		});
-	}
-
 	test.each([
 		["identity", "event"],
 		["identity", "team_id"],
@@ -429,10 +285,17 @@ describe.skipIf(noIceberg)(`Iceberg${noIceberg}`, () => {
 		async (transform, source) => {
 			const table = fresh();
 			await makeTable(table, { partition: { name: "a-b c", transform, source } });
-			await run(to(table), job(), 200);
-			await expectRows(table, 200);
+			// A file for each value is slow to read.
+			const n = source === "team_id" && transform === "identity" ? 20 : 200;
+			await run(to(table), job(), n);
+			await expectRows(table, n);
+			// DuckDB 1.4 skips files by the months of dates that have these dates, also those of pyiceberg.
 			const where =
-				source === "paid" ? "paid" : `${source} >= (select ${source} from t where team_id = 150)`;
+				transform === "month"
+					? "day is not null"
+					: source === "paid"
+						? "paid"
+						: `${source} >= (select ${source} from t where team_id = ${0.75 * n})`;
 			const [one, two] = await Promise.all(
 				(["pyiceberg", "duckdb"] as const).map((reader) =>
 					askIceberg(reader, table, `select count(*) as n from t where ${where}`),
@@ -441,15 +304,6 @@ describe.skipIf(noIceberg)(`Iceberg${noIceberg}`, () => {
 			expect(one).toEqual(two);
 		},
 	);
-
-	test("a required column without a value fails, and nothing is committed", async () => {
-		const table = fresh();
-		await makeTable(table, { fields: withColumn(COLUMN("properties", "string", true)) });
-		await expect(write(table, windowOf(crypto.randomUUID(), 0), rows(12))).rejects.toThrow(
-			"The column properties of the table is required, but rows of the export have no value for it: make it optional.",
-		);
-		expect(await summariesOf(table)).toEqual([]);
-	});
 
 	test.each<[string, object]>([
 		["a client's tokens, which expire", { token: null, ...CLIENT }],
@@ -485,85 +339,8 @@ describe.skipIf(noIceberg)(`Iceberg${noIceberg}`, () => {
 		await expectRows(table, 6);
 	});
 
-	test.each<[string, object, string]>([
-		[
-			"client",
-			{ token: undefined, ...CLIENT, client_secret: "wrong-secret" },
-			"The client was rejected: check client_id, client_secret and scope.",
-		],
-		["token", { token: "wrong-secret" }, "The catalog rejects the credentials."],
-		[
-			"signature",
-			{ ...KEYS, token: undefined, signing_name: "glue", aws_secret_access_key: "wrong-secret" },
-			"The catalog rejects the credentials.",
-		],
-	])("a wrong %s is named, without the secret", async (_, more, words) => {
-		const steps = await to(fresh(), more).test();
-		expect(steps.at(-1)).toMatchObject({ name: "sign in", error: expect.stringContaining(words) });
-		expect(JSON.stringify(steps)).not.toContain("wrong-secret");
-	});
-
-	test.each<[string, Omit<Fault, "method">, string, boolean]>([
-		["HTML", { status: 200, body: "<html>Hello</html>" }, "isn't an Iceberg REST catalog", true],
-		["HTML with 404", { status: 404, body: "<html>Nothing" }, "Nothing", true],
-		["nothing", { status: 200, body: "" }, "answered 200", false],
-		["half of it", { status: 200, body: '{"metadata":' }, "answered 200", false],
-		["another JSON", { status: 200, body: "[]" }, "isn't an Iceberg REST catalog", true],
-		[
-			"419",
-			{ status: 419, body: '{"error":{"message":"m","type":"t","code":419}}' },
-			"have expired",
-			true,
-		],
-		[
-			"403",
-			{ status: 403, body: '{"error":{"message":"m","type":"t","code":403}}' },
-			"doesn't allow this",
-			true,
-		],
-		[
-			"400",
-			{ status: 400, body: '{"error":{"message":"too odd","code":400}}' },
-			"says: too odd.",
-			true,
-		],
-		[
-			"a redirect",
-			{ status: 302, headers: { location: "/" } },
-			"isn't an Iceberg REST catalog",
-			true,
-		],
-		["500", { status: 500, body: '{"error":{"message":"m"}}' }, "answered 500", false],
-		["a closed connection", { status: 0 }, "was closed before the response", false],
-	])("a catalog that answers with %s is named", async (_, fault, words, isPermanent) => {
-		const table = fresh();
-		await write(table, windowOf(crypto.randomUUID(), 0), rows(2));
-		const faults = ["GET", "POST"].map((method) => ({ method, ...fault }));
-		await failing(table, ...faults);
-		const error = await write(table, windowOf(crypto.randomUUID(), 1), rows(2), AT_PROXY).then(
-			() => "It succeeded.",
-			(error: unknown) => error,
-		);
-		expect(String(error)).toContain(words);
-		expect(error instanceof MisconfiguredError).toBe(isPermanent);
-		await expectRows(table, 2);
-	});
-
-	test("a namespace that doesn't exist, and a bucket in another place, are named", async () => {
-		const steps = await to(fresh(), { namespace: "no.body" }).test();
-		expect(steps.at(-1)).toMatchObject({
-			name: "write",
-			error: expect.stringContaining("There is no namespace no.body."),
-		});
-		const elsewhere = await to(fresh(), { aws_secret_access_key: "wrong-secret" }).test();
-		expect(elsewhere.at(-1)).toMatchObject({
-			name: "write",
-			error: expect.stringContaining("The secret of the access key is wrong."),
-		});
-	});
-
-	/** A thousand windows: a hundred in each of ten tables. */
-	const WINDOWS = 100;
+	/** Windows in each of ten tables: 20, or 100 with `npm run fire:iceberg`. */
+	const WINDOWS = Number(env.ICEBERG_WINDOWS);
 	const TABLES = 10;
 	const ROWS = 3;
 
@@ -611,9 +388,10 @@ describe.skipIf(noIceberg)(`Iceberg${noIceberg}`, () => {
 		};
 		const all = rows(WINDOWS * ROWS);
 		const killed = whole(WINDOWS);
+		const again = [3, WINDOWS / 2, WINDOWS - 2];
 		try {
 			const windows = Array.from({ length: WINDOWS }, (_, n) => n);
-			for (const [i, n] of [...windows, 3, 50, 98].entries()) {
+			for (const [i, n] of [...windows, ...again].entries()) {
 				const page = all.slice(ROWS * n, ROWS * (n + 1));
 				const what = windowOf(export_id, n, { isRepeat: i >= WINDOWS });
 				await carry(table, what, page, i === killed ? 1 + whole(2) : 0);
@@ -625,11 +403,11 @@ describe.skipIf(noIceberg)(`Iceberg${noIceberg}`, () => {
 	}
 
 	test.each(Array.from({ length: TABLES }, (_, seed) => [seed]))(
-		"a hundred windows are there once after a kill and lost responses: table %i of ten",
+		"each window is there once after a kill and lost responses: table %i",
 		{ timeout: 5 * MINUTE_MS },
 		async (seed) => {
 			const table = fresh();
-			expect(await exportWindows(table, seed)).toBeGreaterThan(10);
+			expect(await exportWindows(table, seed)).toBeGreaterThan(WINDOWS / 10);
 			const n = WINDOWS * ROWS;
 			for (const reader of ["pyiceberg", "duckdb"] as const)
 				expect(

@@ -125,7 +125,7 @@ describe("partitions", () => {
 	});
 });
 
-test.each(["x@evil.example/?", "eu.evil.example", ""])(
+test.each(["x@evil.example/?", "eu.evil.example", "s3", ""])(
 	"the catalog can't choose the host of the files with the region %j",
 	(region) => {
 		const table = {

@@ -5,8 +5,11 @@ import { ACCOUNT } from "../../support/bigquery.ts";
 import { clouds, PROVIDER, ROLE, SERVICE_ACCOUNT } from "../../support/clouds.ts";
 import { destinationOf, job, listS3, rows, run } from "../../support/exporting.ts";
 import { HANG_MS } from "../../support/hang.ts";
+import { NAMESPACE, TOKEN } from "../../support/iceberg.ts";
 import { missing } from "../../support/missing.ts";
 import { MOTO_BUCKET, MOTO_ROLE } from "../../support/moto.ts";
+import { missingIceberg } from "./adapters.ts";
+import { ALL } from "./iceberg_tables.ts";
 import { CASES, testRefusals } from "./keyless.ts";
 
 afterEach(() => {
@@ -16,7 +19,7 @@ afterEach(() => {
 
 const SUBJECT = "organization:1:project:2:batch_export:3";
 
-const open = (type: "S3" | "BigQuery", config: object) =>
+const open = (type: "S3" | "BigQuery" | "Iceberg", config: object) =>
 	destinationOf(env, type, config, { timeoutMs: HANG_MS, subject: SUBJECT });
 
 const PASSED = ["reach", "sign in", "write", "remove"].map((name) => ({ name, error: null }));
@@ -71,6 +74,8 @@ test.skipIf(noBigQuery).each([
 	);
 });
 
+const noIceberg = await missingIceberg();
+
 const noMoto = await missing("moto", `${env.MOTO_URL}/moto-api/`);
 
 describe.skipIf(noMoto)(`moto${noMoto}`, () => {
@@ -114,6 +119,44 @@ describe.skipIf(noMoto)(`moto${noMoto}`, () => {
 			error: expect.stringContaining("The role lacks a permission in the bucket"),
 		});
 	});
+
+	/** Creates a table of Iceberg whose files are in moto's bucket. */
+	async function tableIn(folder: string) {
+		const table_name = `t-${crypto.randomUUID()}`;
+		const response = await fetch(`${env.ICEBERG_URL}/v1/namespaces/${NAMESPACE}/tables`, {
+			method: "POST",
+			headers: { authorization: `Bearer ${TOKEN}`, "content-type": "application/json" },
+			body: JSON.stringify({
+				name: table_name,
+				schema: { type: "struct", fields: ALL.map((field, i) => ({ id: i + 1, ...field })) },
+				location: `s3://${MOTO_BUCKET}/${folder}/${table_name}`,
+				properties: { "format-version": "2" },
+			}),
+		});
+		expect(response.status).toBe(200);
+		return open("Iceberg", {
+			...{ catalog_uri: env.ICEBERG_URL, namespace: NAMESPACE, token: TOKEN, table_name },
+			...{ region: config.region, endpoint_url: env.MOTO_URL, role_arn: MOTO_ROLE },
+		});
+	}
+
+	test.skipIf(noIceberg)(
+		`a role's temporary keys write a table of Iceberg where it may${noIceberg}`,
+		async () => {
+			throughMoto();
+			const table = await tableIn("allowed");
+			expect(await table.test({ job: job(), rows: rows(1) })).toEqual(PASSED);
+			// The second run reads the manifests of the first, and replaces its files.
+			const what = job();
+			await run(table, what, 100);
+			await run(table, what, 50);
+			const elsewhere = await tableIn("elsewhere");
+			expect((await elsewhere.test({ job: job(), rows: rows(1) })).at(-1)).toEqual({
+				name: "write",
+				error: expect.stringContaining("The role lacks a permission in the bucket"),
+			});
+		},
+	);
 
 	test("a key that nobody issued isn't accepted", async () => {
 		const { role_arn: _, ...keyed } = config;

@@ -449,9 +449,16 @@ describe("access is explained", () => {
 		}
 		expect((await home.here("GET", `/access?${missing}`)).status).toBe(404);
 		expect((await ada.here("GET", `/access?member=${home.owner.uuid}`)).status).toBe(403);
+		// Nor does the list of all of it name a hidden object.
 		const all = await ada.here("GET", "/access?member=@me");
 		expect(all.body.results.map((each: { access_level: string }) => each.access_level)).toEqual([
-			...["editor", "viewer", "editor", "none", "editor", "editor", "editor", "none"],
+			"editor",
+			"viewer",
+			"editor",
+			"none",
+			"editor",
+			"editor",
+			"editor",
 		]);
 	});
 });

@@ -19,6 +19,7 @@ import {
 const AT = "/members/access_review";
 const OLD = "2026-01-05T00:00:00.000Z";
 
+type Listed = { user: { uuid: string }; last_active_at?: string | null };
 type Reviewed = { uuid: string; email: string | null; keys: { label: string }[] };
 
 const setUsed = (user_id: number, last_used_at: string | null) =>
@@ -93,6 +94,25 @@ test("who hasn't been active since a time is found in the list and the review", 
 	expect((await home.here("GET", "/members?inactive_since=soon")).status).toBe(400);
 });
 
+test("the list says when each member was last active, if an admin asks for it", async () => {
+	const home = await world();
+	const [busy, idle] = [await join(home.id, 1), await join(home.id, 1)];
+	await setUsed(busy.id, OLD);
+	await setUsed(idle.id, null);
+	const response = await home.here("GET", "/members?include_last_active=true");
+	expect([response.status, response.body.count, cost(response).trips]).toEqual([200, 3, 1]);
+	const times = new Map(
+		response.body.results.map((row: Listed) => [row.user.uuid, row.last_active_at]),
+	);
+	expect([times.get(busy.uuid), times.get(idle.uuid)]).toEqual([OLD, null]);
+	const [found] = (
+		await home.here("GET", `/members?include_last_active=true&email=${busy.email}&order=joined_at`)
+	).body.results;
+	expect(found.last_active_at).toBe(OLD);
+	for (const path of ["/members", "/members?include_last_active=false"])
+		expect((await home.here("GET", path)).body.results[0]).not.toHaveProperty("last_active_at");
+});
+
 test("signing in is noted", async () => {
 	const home = await world();
 	const { owner } = home;
@@ -108,7 +128,11 @@ test("signing in is noted", async () => {
 test("only admins review access, and only of their organization", async () => {
 	const home = await world();
 	const [member, stranger] = [await join(home.id, 1), await world()];
-	for (const path of [AT, "/members?inactive_since=2026-01-01"])
+	for (const path of [
+		AT,
+		"/members?inactive_since=2026-01-01",
+		"/members?include_last_active=true",
+	])
 		for (const key of [member.key, stranger.key])
 			expect((await call("GET", `/api/organizations/${home.id}${path}`, { key })).status).toBe(403);
 });

@@ -3,8 +3,8 @@
 python readers.py <port> <catalog> <S3 endpoint> <key id> <key>
 
 POST / {"do": "pyiceberg" | "duckdb", "table", "sql"}: the result of SQL about the table, which is named t in it.
-POST / {"do": "rewrite" | "expire" | "drop", "table"}: writes all rows to new files, removes all snapshots but the last
-one, or removes all rows.
+POST / {"do": "rewrite" | "expire" | "drop" | "touch", "table"}: writes all rows to new files, removes all snapshots but
+the last one, removes all rows, or commits a snapshot without rows.
 GET /: "ready".
 """
 
@@ -13,6 +13,7 @@ import os
 import sys
 from datetime import datetime, timezone
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import count
 
 # The S3 server accepts no checksums at the end of a body.
 os.environ["AWS_REQUEST_CHECKSUM_CALCULATION"] = "when_required"
@@ -52,23 +53,36 @@ def by_pyiceberg(table, sql):
     return rows(connection, sql)
 
 
-def by_duckdb(table, sql):
-    namespace, name = table.split(".", 1)
-    # Whether it exists.
-    catalog().load_table(table)
+def open_duckdb():
     connection = duckdb.connect()
     for extension in ("httpfs", "avro", "iceberg"):
         connection.execute(f"load '{EXTENSIONS}/{extension}.duckdb_extension'")
-    connection.execute("set timezone = 'UTC'")
     connection.execute(
         f"create secret (type s3, key_id '{key_id}', secret '{key}', region 'auto', url_style 'path', use_ssl false,"
         f" endpoint '{endpoint.removeprefix('http://')}')"
     )
+    return connection
+
+
+# Loading the extensions takes longer than most queries.
+opened = open_duckdb()
+lakes = count()
+
+
+def by_duckdb(table, sql):
+    namespace, name = table.split(".", 1)
+    # Whether it exists.
+    catalog().load_table(table)
+    connection = opened.cursor()
+    connection.execute("set timezone = 'UTC'")
+    # A lake keeps the tables that it has read.
+    lake = f"lake_{next(lakes)}"
     connection.execute(
-        f"attach '' as lake (type iceberg, endpoint '{catalog_uri}', authorization_type 'none',"
+        f"attach '' as {lake} (type iceberg, endpoint '{catalog_uri}', authorization_type 'none',"
         " access_delegation_mode 'none')"
     )
-    return rows(connection, f'with t as (select * from lake.{namespace}."{name}") {sql}')
+    connection.execute(f'create temp view t as select * from {lake}.{namespace}."{name}"')
+    return rows(connection, sql)
 
 
 def rewrite(table):
@@ -78,6 +92,11 @@ def rewrite(table):
 
 def expire(table):
     catalog().load_table(table).maintenance.expire_snapshots().older_than(datetime.now(timezone.utc)).commit()
+
+
+def touch(table):
+    it = catalog().load_table(table)
+    it.append(it.schema().as_arrow().empty_table())
 
 
 def act(wanted):
@@ -92,6 +111,8 @@ def act(wanted):
             return expire(wanted["table"])
         case "drop":
             return catalog().load_table(wanted["table"]).delete()
+        case "touch":
+            return touch(wanted["table"])
 
 
 class Handler(BaseHTTPRequestHandler):

@@ -92,11 +92,14 @@ export const LoadedPage = <T,>({
 
 export const Section = ({
 	title,
+	id: anchor,
 	actions,
 	isReading = false,
 	children,
 }: {
 	title: string;
+	/** For links to the section. */
+	id?: string;
 	/** As in `PageView`. */
 	actions?: ComponentChildren;
 	isReading?: boolean;
@@ -105,7 +108,7 @@ export const Section = ({
 	const id = useId();
 	const mayChange = useContext(MayChange);
 	return (
-		<section aria-labelledby={id}>
+		<section id={anchor} aria-labelledby={id}>
 			<header class="section-header">
 				<h2 id={id}>{title}</h2>
 				{actions && (mayChange || isReading) && <div class="actions">{actions}</div>}

@@ -40,6 +40,7 @@ function orderOf<T>(columns: readonly Column<T>[], sort: string) {
 /**
  * Loads a list like `useList`. If it is sorted, filtered by `matches` or saved, all rows are loaded.
  * @param name the name of the file
+ * @param parameter the URL parameter of the offset, if the page has several lists
  */
 export function useSorted<T>(
 	load: (range: Range, options: { signal?: AbortSignal }) => Pages<T>,
@@ -48,17 +49,22 @@ export function useSorted<T>(
 		columns,
 		name,
 		matches,
+		parameter = "offset",
 	}: {
 		columns: readonly Column<T>[];
 		name: string;
 		matches?: ((row: T) => boolean) | undefined;
+		parameter?: string;
 	},
 ): List<T> & { sorting: Sorting } {
-	const [{ sort = "" }, change] = useQuery();
+	const [query, change] = useQuery();
+	const sorting = parameter.replace("offset", "sort");
+	const sort = query[sorting] ?? "";
 	const order = orderOf(columns, sort);
 	const list = useList(
 		(page, signal) => filtered((range) => load(range, { signal }), page, matches, order?.compare),
 		[...inputs, sort],
+		{ parameter },
 	);
 	async function save() {
 		const whole = { limit: Number.MAX_SAFE_INTEGER, offset: 0 };
@@ -89,8 +95,8 @@ export function useSorted<T>(
 						class="plain sort"
 						onClick={() =>
 							change({
-								sort: prefix === undefined ? undefined : prefix + title,
-								offset: undefined,
+								[sorting]: prefix === undefined ? undefined : prefix + title,
+								[parameter]: undefined,
 							})
 						}
 					>

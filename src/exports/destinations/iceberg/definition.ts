@@ -1,7 +1,16 @@
 import * as z from "zod";
 import { choice, explain, issue, rawText, text, url } from "../../../http/fields.ts";
 import { define, originOf } from "../definition.ts";
-import { endpoint, filters, header, roleArn, TABLE } from "../fields.ts";
+import {
+	endpoint,
+	filters,
+	header,
+	isAwsRegion,
+	NOT_AWS_REGION,
+	region,
+	roleArn,
+	TABLE,
+} from "../fields.ts";
 
 const part = (max: number) => text(max).min(1);
 
@@ -33,9 +42,7 @@ const config = z
 			"The AWS service for which requests to the catalog are signed with the access key; null for catalogs of others.",
 			{ glue: "AWS Glue.", s3tables: "Amazon S3 Tables." },
 		),
-		region: text(100)
-			.min(1)
-			.regex(/^[\w-]+$/, "The name of a region can only have letters, digits and hyphens.")
+		region: region()
 			.nullish()
 			.describe("The region of the bucket and of the AWS service; the catalog's by default."),
 		role_arn: roleArn(),
@@ -69,6 +76,8 @@ const config = z
 		if (value.token && value.client_secret)
 			reject("token", "Give token or client_secret, not both.");
 		if (value.role_arn && !value.region) reject("region", "A role requires the region.");
+		const isInHost = value.role_arn || (isKey && !value.endpoint_url);
+		if (isInHost && value.region && !isAwsRegion(value.region)) reject("region", NOT_AWS_REGION);
 		if (!value.signing_name) return;
 		if (value.token || value.client_secret)
 			reject("signing_name", "Requests are either signed, or have a token.");

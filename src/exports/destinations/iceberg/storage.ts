@@ -1,6 +1,7 @@
 /** The bucket of a table, and the keys of its files. */
 import { MisconfiguredError } from "../../../outbound/errors.ts";
 import type { Bucket } from "../buckets/bucket.ts";
+import { isAwsRegion } from "../fields.ts";
 import { keysIn } from "../roles/aws.ts";
 import { openSigned } from "../s3/bucket.ts";
 import { type Connection, hasOwnKeys, type LoadedTable } from "./catalog.ts";
@@ -50,20 +51,19 @@ function bucketOf(location: string, { config, keys }: Connection, table: LoadedT
 	const vended = vendedFor(location, table);
 	const { bucket_name } = splitLocation(location);
 	const region = config.region ?? vended["s3.region"] ?? vended["client.region"] ?? "us-east-1";
+	const own = hasOwnKeys(config);
+	const endpoint_url = config.endpoint_url ?? (own ? undefined : vended["s3.endpoint"]);
 	// It becomes part of a host, which the catalog must not choose.
-	if (!/^[\w-]+$/.test(region))
+	if (!endpoint_url && !isAwsRegion(region))
 		throw new MisconfiguredError("The catalog gives no valid region: set region.");
-	const common = { bucket_name, region, prefix: "" };
-	if (hasOwnKeys(config)) {
-		const { endpoint_url, role_arn } = config;
-		return { settings: { ...common, endpoint_url, role_arn }, keys };
-	}
+	const settings = { bucket_name, region, prefix: "", endpoint_url };
+	if (own) return { settings: { ...settings, role_arn: config.role_arn }, keys };
 	if (!vended["s3.access-key-id"])
 		throw new MisconfiguredError(
 			"The catalog gives no credentials for the table's files: give aws_access_key_id and aws_secret_access_key, or let the catalog vend credentials.",
 		);
 	return {
-		settings: { ...common, endpoint_url: config.endpoint_url ?? vended["s3.endpoint"] },
+		settings,
 		keys: keysIn({
 			aws_access_key_id: vended["s3.access-key-id"],
 			aws_secret_access_key: vended["s3.secret-access-key"],

@@ -110,7 +110,7 @@ function openRun(
 			state = { ...state, files: await endFiles(), uploads: [] };
 			if (JSON.stringify(state).length <= MAX_STATE_BYTES) return state;
 			throw new MisconfiguredError(
-				"The window has more data than one run can write: choose a shorter interval.",
+				`The window has more files than one run can write (${state.files.length}): choose a shorter interval or, if its rows are in many partitions, larger partitions for the table.`,
 			);
 		},
 

@@ -3,6 +3,7 @@ import { MisconfiguredError } from "../../../outbound/errors.ts";
 import { elementOf } from "../../../outbound/quote.ts";
 import { type HttpResponse, sender, unavailable } from "../../../outbound/send.ts";
 import { problemOf } from "../buckets/client.ts";
+import { isAwsRegion, NOT_AWS_REGION } from "../fields.ts";
 import { type Auth, type Credentials, renewing } from "./exchange.ts";
 import type { Workload } from "./workload.ts";
 
@@ -55,6 +56,7 @@ async function assumeRole(
 	{ role_arn, region }: { role_arn: string; region: string },
 	{ timeoutMs, workload }: Taking,
 ): Promise<Credentials<Keys>> {
+	if (!isAwsRegion(region)) throw new MisconfiguredError(`Check region: ${NOT_AWS_REGION}`);
 	// Nobody can choose where the token is sent: an endpoint_url is only for the bucket.
 	const domain = role_arn.startsWith("arn:aws-cn:") ? "amazonaws.com.cn" : "amazonaws.com";
 	const token = await workload.token(AUDIENCE);

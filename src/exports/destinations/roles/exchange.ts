@@ -9,6 +9,9 @@ import { addressOf, type Sender, unavailable } from "../../../outbound/send.ts";
 /** How long before they expire credentials are replaced: longer than any request takes. */
 const REPLACED_BEFORE_MS = 5 * MINUTE_MS;
 
+/** The secrets of how many credentials stay known. */
+const MAX_KNOWN = 10;
+
 export type Credentials<T> = {
 	value: T;
 	/** In milliseconds since 1970. */
@@ -17,19 +20,34 @@ export type Credentials<T> = {
 	secrets: string[];
 };
 
-/** Keeps credentials, and gets others before they expire. */
+/**
+ * Keeps credentials, and gets others before they expire: once, whoever asks meanwhile. The secrets
+ * of those before stay known, because requests that are still running have them.
+ */
 export function renewing<T>(issue: () => Promise<Credentials<T>>) {
+	let known: Credentials<T>[] = [];
 	let current: Credentials<T> | undefined;
+	let pending: Promise<Credentials<T>> | undefined;
+	async function renew() {
+		const issued = await issue();
+		known = [issued, ...known].slice(0, MAX_KNOWN);
+		current = issued;
+		return issued;
+	}
 	return {
 		async get(): Promise<T> {
-			if (!current || current.expires_at - REPLACED_BEFORE_MS < Date.now()) current = await issue();
-			return current.value;
+			const isGood = current && current.expires_at - REPLACED_BEFORE_MS >= Date.now();
+			if (current && isGood) return current.value;
+			pending ??= renew().finally(() => {
+				pending = undefined;
+			});
+			return (await pending).value;
 		},
 		/** Makes the next `get` get others. */
 		forget() {
 			current = undefined;
 		},
-		secrets: () => current?.secrets ?? [],
+		secrets: () => known.flatMap(({ secrets }) => secrets),
 	};
 }
 

@@ -1,15 +1,22 @@
 import * as z from "zod";
-import { boolean, choice, explain, issue, rawText, text } from "../../../http/fields.ts";
+import { boolean, choice, explain, issue, rawText } from "../../../http/fields.ts";
 import { defineBucket, originOf } from "../definition.ts";
-import { bucketName, compressible, endpoint, file, header, roleArn } from "../fields.ts";
+import {
+	bucketName,
+	compressible,
+	endpoint,
+	file,
+	header,
+	isAwsRegion,
+	NOT_AWS_REGION,
+	region,
+	roleArn,
+} from "../fields.ts";
 
 const config = z
 	.object({
 		bucket_name: bucketName().describe("The bucket."),
-		region: text(100)
-			.min(1)
-			.regex(/^[\w-]+$/, "The name of a region can only have letters, digits and hyphens.")
-			.describe("The bucket's region."),
+		region: region().describe("The bucket's region."),
 		...file,
 		encryption: explain(
 			choice(["AES256", "aws:kms"]).nullish(),
@@ -39,6 +46,8 @@ const config = z
 		const { encryption, kms_key_id, endpoint_url, bucket_name } = value;
 		const reject = (key: keyof typeof value, message: string) =>
 			issues.push({ ...issue(value[key], "invalid_input", message), path: [key] });
+		if ((value.role_arn || !endpoint_url) && !isAwsRegion(value.region))
+			reject("region", NOT_AWS_REGION);
 		if (kms_key_id && encryption !== "aws:kms")
 			reject("kms_key_id", 'A KMS key requires the encryption "aws:kms".');
 		// An endpoint that isn't a URL has its own error.

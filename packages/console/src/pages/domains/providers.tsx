@@ -1,7 +1,10 @@
 import type { Domain } from "tenantry-client";
 import { Area, Check, Field, Group } from "../../ui/form.tsx";
 import { Facts, Snippet } from "../../ui/values.tsx";
+import { Guide } from "./guide.tsx";
 import { LABELS } from "./save.ts";
+
+type OfProvider = { domain: Domain; provider: string };
 
 /** The values that an admin copies into the settings of the provider. */
 const Copied = ({ rows }: { rows: (readonly [name: string, words: string, path: string])[] }) => (
@@ -16,12 +19,13 @@ const Copied = ({ rows }: { rows: (readonly [name: string, words: string, path: 
 );
 
 /** The settings of the OpenID provider of a domain (docs/sign-on.md#openid-connect). */
-export const OpenId = ({ domain }: { domain: Domain }) => (
+export const OpenId = ({ domain, provider }: OfProvider) => (
 	<Group
 		label="OpenID Connect"
 		hint="Create a web application at your provider, with this redirect URI. Then enter what the provider shows. ID tokens can't be encrypted."
 	>
 		<Copied rows={[["redirect URI", "Redirect URI", `/sso/oidc/${domain.id}/callback`]]} />
+		<Guide provider={provider} protocol="OpenID Connect" />
 		<Field
 			name="oidc_issuer"
 			label={LABELS.oidc_issuer}
@@ -50,7 +54,7 @@ export const OpenId = ({ domain }: { domain: Domain }) => (
 );
 
 /** The settings of the SAML provider of a domain (docs/sign-on.md#saml). */
-export const Saml = ({ domain }: { domain: Domain }) => (
+export const Saml = ({ domain, provider }: OfProvider) => (
 	<Group
 		label="SAML"
 		hint="Create a SAML application at your provider, with these values of this service. Then enter those of the provider: its metadata, or the three fields below it. Requests aren't signed, assertions can't be encrypted, and there is no single logout: turn these off at the provider."
@@ -62,6 +66,7 @@ export const Saml = ({ domain }: { domain: Domain }) => (
 				["reply URL", "Reply URL (ACS URL)", `/sso/saml/${domain.id}/acs`],
 			]}
 		/>
+		<Guide provider={provider} protocol="SAML" />
 		<Area
 			name="saml_metadata"
 			label={LABELS.saml_metadata}

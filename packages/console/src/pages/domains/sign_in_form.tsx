@@ -2,6 +2,7 @@ import { useState } from "preact/hooks";
 import type { Domain, UpdateDomainBody } from "tenantry-client";
 import { Check, Form, Select, text } from "../../ui/form.tsx";
 import { ENFORCEMENTS, enforcementOf } from "./enforcement.ts";
+import { ProviderChoice, providerOf } from "./guide.tsx";
 import { OpenId, Saml } from "./providers.tsx";
 import { LABELS, useSaveDomain } from "./save.ts";
 
@@ -50,7 +51,7 @@ const Rules = ({ domain }: { domain: Domain }) => (
 		<Select
 			name="sso_enforcement"
 			label={LABELS.sso_enforcement}
-			hint={`This applies to everyone with an email address at ${domain.domain}. Test the provider below first: you can only require what works for you. Sessions that began in another way end, perhaps also yours.`}
+			hint={`This applies to everyone with an email address at ${domain.domain}. Test the provider first: you can only require what works for you. Sessions that began in another way end, perhaps also yours.`}
 			options={ENFORCEMENTS}
 			defaultValue={domain.sso_enforcement}
 		/>
@@ -85,6 +86,7 @@ export function SignInForm({
 		const read = await reload();
 		if (read) setBefore(read);
 	});
+	const [provider, setProvider] = useState<string>(providerOf(domain));
 	/** How often metadata was saved, after which the form shows what it filled in. */
 	const [filled, setFilled] = useState(0);
 	return (
@@ -101,6 +103,9 @@ export function SignInForm({
 					return isSaved;
 				}}
 			>
+				<ProviderChoice provider={provider} onChange={setProvider} />
+				<OpenId domain={before} provider={provider} />
+				<Saml domain={before} provider={provider} />
 				{domain.is_verified ? (
 					<Rules domain={before} />
 				) : (
@@ -109,8 +114,6 @@ export function SignInForm({
 						join without an invite. You can prepare a provider now.
 					</p>
 				)}
-				<OpenId domain={before} />
-				<Saml domain={before} />
 			</Form>
 			{dialog}
 		</>

@@ -1,11 +1,12 @@
 import type { AuditStream } from "tenantry-client";
-import { filtered, useList, useQuery } from "../../load.ts";
+import { useQuery } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
 import { LinkButton } from "../../ui/button.tsx";
 import { Empty } from "../../ui/feedback.tsx";
 import { Filter, Filters } from "../../ui/filters.tsx";
 import { PageView } from "../../ui/page.tsx";
+import { useSorted } from "../../ui/sorted.tsx";
 import { type Column, Table } from "../../ui/table.tsx";
 import { Count, Time } from "../../ui/values.tsx";
 import { AdminsOnly } from "./admins_only.tsx";
@@ -14,6 +15,7 @@ import { placeOf, STATES, StateBadge, stateDetail, stateOf } from "./stream.tsx"
 const columnsOf = (organization: string, to: (path: string) => string): Column<AuditStream>[] => [
 	{
 		title: "Name",
+		value: ({ name }) => name,
 		cell: (stream) => (
 			<>
 				<a href={to(`audit_streams/${stream.id}`)}>{stream.name}</a>
@@ -23,6 +25,7 @@ const columnsOf = (organization: string, to: (path: string) => string): Column<A
 	},
 	{
 		title: "State",
+		value: (stream) => STATES[stateOf(stream)][0],
 		cell: (stream) => (
 			<div>
 				<StateBadge stream={stream} />
@@ -32,6 +35,7 @@ const columnsOf = (organization: string, to: (path: string) => string): Column<A
 	},
 	{
 		title: "Last file",
+		value: ({ last_delivered_at }) => last_delivered_at,
 		cell: ({ sequence, last_delivered_at }) =>
 			sequence > 0 ? (
 				<span>
@@ -44,6 +48,7 @@ const columnsOf = (organization: string, to: (path: string) => string): Column<A
 	{
 		title: "Entries",
 		align: "end",
+		value: ({ delivered_events }) => delivered_events,
 		cell: ({ delivered_events }) => <Count value={delivered_events} />,
 	},
 ];
@@ -56,14 +61,15 @@ const OPTIONS = [
 function List() {
 	const { at, organization, to } = useOrganization();
 	const [{ state = "" }] = useQuery();
-	const list = useList(
-		(page, signal) =>
-			filtered(
-				(range) => api.auditStreams.list({ ...at, ...range }, { signal }),
-				page,
-				state ? (stream) => stateOf(stream) === state : undefined,
-			),
+	const columns = columnsOf(organization.id, to);
+	const list = useSorted(
+		(range, options) => api.auditStreams.list({ ...at, ...range }, options),
 		[organization.id, state],
+		{
+			columns,
+			name: "audit-streams",
+			matches: state ? (stream) => stateOf(stream) === state : undefined,
+		},
 	);
 	const add = <LinkButton href={to("audit_streams/new")}>Add audit stream</LinkButton>;
 	return (
@@ -78,7 +84,7 @@ function List() {
 			<Table
 				list={list}
 				label="Audit streams"
-				columns={columnsOf(organization.id, to)}
+				columns={columns}
 				notFound={state && "No audit stream has this state."}
 				empty={
 					<Empty title="No audit streams yet">

@@ -2,6 +2,7 @@ import { createContext } from "preact";
 import { useContext, useState } from "preact/hooks";
 import { Route, Router, useRoute } from "preact-iso/router";
 import type { ServiceAccount } from "tenantry-client";
+import { lazy } from "../../lazy.tsx";
 import { type Loaded, useLoad, useNavigate } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
@@ -13,12 +14,15 @@ import { LoadedPage, PageView, Section } from "../../ui/page.tsx";
 import { Badge, Facts, levelName, Time } from "../../ui/values.tsx";
 import { AccountForm, type AccountSettings } from "./account_form.tsx";
 import { EditKey } from "./edit_view.tsx";
-import { Issuer, IssuerSection, NewIssuer } from "./issuers.tsx";
+import { IssuerSection } from "./issuer_list.tsx";
 import { KeyList } from "./key_list.tsx";
 import { KeyView } from "./key_view.tsx";
 import { keysOf } from "./keys.ts";
 import { NewKey } from "./new_view.tsx";
 import { OnlyAdmins } from "./only_admins.tsx";
+
+const NewIssuer = lazy(() => import("./new_issuer.tsx"));
+const Issuer = lazy(() => import("./issuer.tsx"));
 
 const LABELS = { name: "Name", level: "Level", projects: "Private projects" };
 

@@ -1,15 +1,16 @@
 import { useState } from "preact/hooks";
 import type { CreateInviteBody, Invite } from "tenantry-client";
-import { useList, useQuery } from "../../load.ts";
+import { useQuery } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { api, me } from "../../session.ts";
 import { PlainButton, SmallButton } from "../../ui/button.tsx";
 import { confirm, Dialog } from "../../ui/dialog.tsx";
 import { Empty, forEachRow, say } from "../../ui/feedback.tsx";
-import { Filters, Search } from "../../ui/filters.tsx";
+import { Filter, Filters, Search } from "../../ui/filters.tsx";
 import { RowMenu } from "../../ui/row_menu.tsx";
+import { useSorted } from "../../ui/sorted.tsx";
 import { buttons, type Column, Table } from "../../ui/table.tsx";
-import { Badge, levelName, nameOf, Snippet, Time } from "../../ui/values.tsx";
+import { Badge, LEVELS, levelName, nameOf, Snippet, Time } from "../../ui/values.tsx";
 import { People } from "./parts.tsx";
 
 /** The lifetime of an invite (docs/organizations.md#invites). */
@@ -162,6 +163,7 @@ function Level({ invite: { level, private_project_access: access } }: { invite: 
 const columnsOf = (actions: ReturnType<typeof useActions>): Column<Invite>[] => [
 	{
 		title: "Invited",
+		value: addressOf,
 		cell: ({ target_email, first_name }) => (
 			<>
 				<strong>{target_email}</strong>
@@ -169,9 +171,14 @@ const columnsOf = (actions: ReturnType<typeof useActions>): Column<Invite>[] => 
 			</>
 		),
 	},
-	{ title: "Level", cell: (invite) => <Level invite={invite} /> },
+	{
+		title: "Level",
+		value: ({ level }) => levelName(level),
+		cell: (invite) => <Level invite={invite} />,
+	},
 	{
 		title: "Invited by",
+		value: ({ created_by }) => nameOf(created_by),
 		cell: ({ created_by, created_at }) => (
 			<>
 				{nameOf(created_by)}
@@ -181,7 +188,11 @@ const columnsOf = (actions: ReturnType<typeof useActions>): Column<Invite>[] => 
 			</>
 		),
 	},
-	{ title: "State", cell: (invite) => <State invite={invite} /> },
+	{
+		title: "State",
+		value: ({ is_expired }) => (is_expired ? "Expired" : "Open"),
+		cell: (invite) => <State invite={invite} />,
+	},
 	buttons((invite) => <Actions invite={invite} actions={actions} />),
 ];
 
@@ -213,22 +224,43 @@ const LinkDialog = ({ link: { email, url }, onClose }: { link: Link; onClose: ()
 /** The open invites of an organization (docs/organizations.md#invites). */
 export default function Invites() {
 	const { at, to } = useOrganization();
-	const [{ search }] = useQuery();
-	const list = useList(
-		(page, signal) => api.invites.list({ ...at, ...page, search }, { signal }),
-		[at.organization, search],
+	const [{ search, level, state }] = useQuery();
+	const actions = useActions(() => list.reload());
+	const columns = columnsOf(actions);
+	const list = useSorted(
+		(range, options) => api.invites.list({ ...at, ...range, search }, options),
+		[at.organization, search, level, state],
+		{
+			columns,
+			name: "invites",
+			matches:
+				level || state
+					? (invite) =>
+							(!level || String(invite.level) === level) &&
+							(!state || invite.is_expired === (state === "expired"))
+					: undefined,
+		},
 	);
-	const actions = useActions(list.reload);
 	const { mayRevoke, mayRenew } = useRights();
 	return (
 		<People current="members/invites">
 			<Filters>
 				<Search label="Search invites" />
+				<Filter name="level" label="Level" options={[["", "All levels"], ...LEVELS]} />
+				<Filter
+					name="state"
+					label="State"
+					options={[
+						["", "Open or expired"],
+						["open", "Open"],
+						["expired", "Expired"],
+					]}
+				/>
 			</Filters>
 			<Table
 				list={list}
 				label="Invites"
-				columns={columnsOf(actions)}
+				columns={columns}
 				choosing={{
 					nameOf: addressOf,
 					mayChoose: mayRevoke,
@@ -241,7 +273,7 @@ export default function Invites() {
 						</>
 					),
 				}}
-				notFound={search && `No invite has “${search}” in its email address.`}
+				notFound={(search || level || state) && "No invite matches the search and the filters."}
 				empty={
 					<Empty title="No open invites">
 						Invites stay here until they are accepted.{" "}

@@ -2,6 +2,7 @@
 import { useState } from "preact/hooks";
 import { useRoute } from "preact-iso/router";
 import { type MemberDetails, TenantryError } from "tenantry-client";
+import { lazy } from "../../lazy.tsx";
 import { type Reloading, useLoad } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { api, me } from "../../session.ts";
@@ -10,12 +11,13 @@ import { LoadedPage, PageView, Tabs } from "../../ui/page.tsx";
 import { providerName } from "../../ui/providers.ts";
 import { Badge, Facts, levelName, nameOf, Time } from "../../ui/values.tsx";
 import { AdminsOnly } from "../events/admins_only.tsx";
-import { MemberAccessTab } from "./member_access.tsx";
 import { type Acted, ChangeLevel, useRights } from "./member_actions.tsx";
-import { MemberActivity } from "./member_activity.tsx";
 import { Apps, Ended, Keys, Made, Sessions } from "./member_parts.tsx";
 import { ResetFactor } from "./reset_factor.tsx";
 import { SignInAccounts } from "./sign_in_accounts.tsx";
+
+const MemberAccessTab = lazy(() => import("./member_access.tsx"));
+const MemberActivity = lazy(() => import("./member_activity.tsx"));
 
 /** A member as the actions on the list need it; undefined for somebody who isn't one. */
 function actedOf(details: MemberDetails): Acted | undefined {

@@ -27,7 +27,7 @@ const COLUMNS: Column<Row>[] = [
 ];
 
 /** What a member may do, and why (docs/access.md#who-can-see-this). */
-export function MemberAccessTab({ details }: { details: MemberDetails }) {
+export default function MemberAccessTab({ details }: { details: MemberDetails }) {
 	const { at, organization } = useOrganization();
 	const { uuid } = details;
 	const list = useList(

@@ -6,7 +6,7 @@ import { Filter } from "../../ui/filters.tsx";
 import { Entries } from "../events/object_activity.tsx";
 
 /** The entries of the log by a member, or about them. */
-export function MemberActivity({ details: { uuid, email } }: { details: MemberDetails }) {
+export default function MemberActivity({ details: { uuid, email } }: { details: MemberDetails }) {
 	const { at } = useOrganization();
 	const [{ about }] = useQuery();
 	const of = about ? { name: email } : { user: uuid };

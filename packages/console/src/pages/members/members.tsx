@@ -63,6 +63,7 @@ function Actions({ member, onChange, onAccounts, onReset, reload }: Changes & { 
 const columnsOf = (
 	changes: Changes,
 	hrefOf: (member: Member) => string | undefined,
+	seesActivity: boolean,
 ): Column<Member>[] => [
 	{
 		title: "Name",
@@ -88,6 +89,16 @@ const columnsOf = (
 		value: ({ joined_at }) => joined_at,
 		cell: ({ joined_at }) => <Time value={joined_at} isRelative />,
 	},
+	...(seesActivity
+		? [
+				{
+					title: "Last active",
+					value: ({ last_active_at }: Member) => last_active_at ?? null,
+					cell: ({ last_active_at }: Member) =>
+						last_active_at ? <Time value={last_active_at} isRelative /> : "Never",
+				},
+			]
+		: []),
 	buttons((member) => <Actions member={member} {...changes} />),
 ];
 
@@ -100,7 +111,8 @@ export default function Members() {
 		order,
 		level: level ? levelIn(level) : undefined,
 		is_2fa_enabled: is_2fa_enabled ? is_2fa_enabled === "true" : undefined,
-		inactive_since: isAdmin && activity === "none" ? hourAfter(-INACTIVE_DAYS) : undefined,
+		inactive_since: seesMembers && activity === "none" ? hourAfter(-INACTIVE_DAYS) : undefined,
+		include_last_active: seesMembers || undefined,
 	};
 	const [changing, setChanging] = useState<Member[]>();
 	const [shown, setShown] = useState<Member>();
@@ -113,6 +125,7 @@ export default function Members() {
 			reload: () => list.reload(),
 		},
 		({ user }) => (seesMembers ? to(`members/${user.uuid}`) : undefined),
+		seesMembers,
 	);
 	const list = useSorted(
 		(range, options) => api.members.list({ ...at, ...range, ...filters }, options),
@@ -134,7 +147,7 @@ export default function Members() {
 						["false", "Without two-factor"],
 					]}
 				/>
-				{isAdmin && (
+				{seesMembers && (
 					<Filter
 						name="activity"
 						label="Activity"

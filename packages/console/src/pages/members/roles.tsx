@@ -1,10 +1,12 @@
 import { useState } from "preact/hooks";
 import type { Role } from "tenantry-client";
-import { useList, useNavigate } from "../../load.ts";
+import { has, useNavigate, useQuery } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
 import { SecondaryButton } from "../../ui/button.tsx";
+import { Filters, Search } from "../../ui/filters.tsx";
 import { Area, Field, FormDialog, text } from "../../ui/form.tsx";
+import { useSorted } from "../../ui/sorted.tsx";
 import { type Column, Table } from "../../ui/table.tsx";
 import { Badge, Count } from "../../ui/values.tsx";
 import { People } from "./parts.tsx";
@@ -39,13 +41,11 @@ export default function Roles() {
 	const { at, isAdmin, organization, to } = useOrganization();
 	const [isNew, setNew] = useState(false);
 	const navigate = useNavigate();
-	const list = useList(
-		(page, signal) => api.roles.list({ ...at, ...page }, { signal }),
-		[organization.id],
-	);
+	const [{ search }] = useQuery();
 	const columns: Column<Role>[] = [
 		{
 			title: "Name",
+			value: ({ name }) => name,
 			cell: ({ id, name, description, is_built_in }) => (
 				<>
 					<a href={to(`members/roles/${id}`)}>
@@ -56,15 +56,39 @@ export default function Roles() {
 				</>
 			),
 		},
-		{ title: "Members", cell: ({ members }) => <Count value={members} />, align: "end" },
+		{
+			title: "Members",
+			value: ({ members }) => members,
+			cell: ({ members }) => <Count value={members} />,
+			align: "end",
+		},
 	];
+	const list = useSorted(
+		(range, options) => api.roles.list({ ...at, ...range }, options),
+		[organization.id, search],
+		{
+			columns,
+			name: "roles",
+			matches: search
+				? ({ name, description }) => has(`${name} ${description}`, search)
+				: undefined,
+		},
+	);
 	return (
 		<People
 			current="members/roles"
 			lead="A role gives its members the same access. Admins and owners can do everything without one."
 			actions={isAdmin && <SecondaryButton onPress={() => setNew(true)}>New role</SecondaryButton>}
 		>
-			<Table list={list} label="Roles" columns={columns} />
+			<Filters>
+				<Search label="Search roles" />
+			</Filters>
+			<Table
+				list={list}
+				label="Roles"
+				columns={columns}
+				notFound={search && `No role has “${search}” in its name or description.`}
+			/>
 			{isNew && (
 				<FormDialog
 					title="New role"

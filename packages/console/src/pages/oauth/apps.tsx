@@ -1,12 +1,14 @@
 import type { OrganizationOauthGrant } from "tenantry-client";
-import { useList } from "../../load.ts";
+import { has, useQuery } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
 import { SmallButton } from "../../ui/button.tsx";
 import { confirm } from "../../ui/dialog.tsx";
 import { Empty, say } from "../../ui/feedback.tsx";
+import { Filters, Search } from "../../ui/filters.tsx";
 import { PageView, Section } from "../../ui/page.tsx";
-import { buttons, Table } from "../../ui/table.tsx";
+import { useSorted } from "../../ui/sorted.tsx";
+import { buttons, type Column, Table } from "../../ui/table.tsx";
 import { nameOf } from "../../ui/values.tsx";
 import { AdminsOnly } from "../events/admins_only.tsx";
 import { AllowedApps } from "./allowed_apps.tsx";
@@ -16,10 +18,7 @@ import { RegisteredApps } from "./registered_apps.tsx";
 /** The apps that members have given access to the organization. */
 function OfMembers() {
 	const { at, organization } = useOrganization();
-	const list = useList(
-		(page, signal) => api.organizationOauthGrants.list({ ...at, ...page }, { signal }),
-		[organization.id],
-	);
+	const [{ search }] = useQuery();
 	async function end({ id, client_name, user }: OrganizationOauthGrant) {
 		const isSure = await confirm({
 			title: `End the access of “${client_name}”?`,
@@ -31,8 +30,48 @@ function OfMembers() {
 		say(`The access of “${client_name}” is ended.`);
 		list.reload();
 	}
+	const columns: Column<OrganizationOauthGrant>[] = [
+		app(),
+		{
+			title: "Person",
+			value: ({ user }) => user.email,
+			cell: ({ user }) => (
+				<>
+					{nameOf(user)}
+					<small class="below">{user.email}</small>
+				</>
+			),
+		},
+		permissions(),
+		...times<OrganizationOauthGrant>(),
+		buttons((grant) => (
+			<SmallButton
+				aria-label={`End access of ${grant.client_name} for ${nameOf(grant.user)}`}
+				onPress={() => end(grant)}
+			>
+				End access
+			</SmallButton>
+		)),
+	];
+	const list = useSorted(
+		(range, options) => api.organizationOauthGrants.list({ ...at, ...range }, options),
+		[organization.id, search],
+		{
+			columns,
+			name: "apps",
+			matches: search
+				? ({ client_name, client_host, user }) =>
+						[client_name, client_host ?? "", nameOf(user), user.email].some((text) =>
+							has(text, search),
+						)
+				: undefined,
+		},
+	);
 	return (
 		<Section title="Apps of members">
+			<Filters>
+				<Search label="Search apps and people" />
+			</Filters>
 			<Table
 				list={list}
 				label="Apps of members"
@@ -41,28 +80,8 @@ function OfMembers() {
 						When members allow an app to access this organization, it is listed here.
 					</Empty>
 				}
-				columns={[
-					app(),
-					{
-						title: "Person",
-						cell: ({ user }) => (
-							<>
-								{nameOf(user)}
-								<small class="below">{user.email}</small>
-							</>
-						),
-					},
-					permissions(),
-					...times<OrganizationOauthGrant>(),
-					buttons<OrganizationOauthGrant>((grant) => (
-						<SmallButton
-							aria-label={`End access of ${grant.client_name} for ${nameOf(grant.user)}`}
-							onPress={() => end(grant)}
-						>
-							End access
-						</SmallButton>
-					)),
-				]}
+				columns={columns}
+				notFound={search && `No app or person has “${search}” in its name.`}
 			/>
 		</Section>
 	);

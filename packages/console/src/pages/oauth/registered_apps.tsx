@@ -1,7 +1,6 @@
 /** The apps that an organization has registered for its members (docs/oauth.md#registered-apps). */
 import { useState } from "preact/hooks";
 import type { OauthClient, UpdateOauthClientBody } from "tenantry-client";
-import { useList } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
 import { PlainButton, SecondaryButton } from "../../ui/button.tsx";
@@ -12,6 +11,7 @@ import { Area, Field, FormDialog, text } from "../../ui/form.tsx";
 import { linesOf } from "../../ui/lines.ts";
 import { Section } from "../../ui/page.tsx";
 import { RowMenu } from "../../ui/row_menu.tsx";
+import { useSorted } from "../../ui/sorted.tsx";
 import { buttons, type Column, Table } from "../../ui/table.tsx";
 import { Copy, Time } from "../../ui/values.tsx";
 
@@ -22,6 +22,7 @@ type Actions = { onChange: (app: OauthClient) => unknown; onDelete: (app: OauthC
 const columnsOf = ({ onChange, onDelete }: Actions): Column<OauthClient>[] => [
 	{
 		title: "App",
+		value: ({ name }) => name,
 		cell: ({ id, name }) => (
 			<>
 				<strong>{name}</strong>
@@ -33,9 +34,14 @@ const columnsOf = ({ onChange, onDelete }: Actions): Column<OauthClient>[] => [
 	},
 	{
 		title: "Redirect URIs",
+		value: ({ redirect_uris }) => redirect_uris.join(" "),
 		cell: ({ redirect_uris }) => redirect_uris.map((uri) => <div key={uri}>{uri}</div>),
 	},
-	{ title: "Registered", cell: ({ created_at }) => <Time value={created_at} isRelative /> },
+	{
+		title: "Registered",
+		value: ({ created_at }) => created_at,
+		cell: ({ created_at }) => <Time value={created_at} isRelative />,
+	},
 	buttons((app) => (
 		<RowMenu of={app.name}>
 			<PlainButton aria-label={`Change ${app.name}`} onPress={() => onChange(app)}>
@@ -129,10 +135,15 @@ export function RegisteredApps() {
 	const { at, organization } = useOrganization();
 	const [isNew, setNew] = useState(false);
 	const [changing, setChanging] = useState<OauthClient>();
-	const list = useList(
-		(page, signal) => api.oauthClients.list({ ...at, ...page }, { signal }),
+	const columns = columnsOf({
+		// The list has no ETag.
+		onChange: async ({ id }) => setChanging(await api.oauthClients.get({ ...at, id })),
+		onDelete: remove,
+	});
+	const list = useSorted(
+		(range, options) => api.oauthClients.list({ ...at, ...range }, options),
 		[organization.id],
-		{ parameter: "apps_offset" },
+		{ columns, name: "registered-apps", parameter: "apps_offset" },
 	);
 	async function remove({ id, name }: OauthClient) {
 		const isSure = await confirm({
@@ -158,11 +169,7 @@ export function RegisteredApps() {
 			<Table
 				list={list}
 				label="Registered apps"
-				columns={columnsOf({
-					// The list has no ETag.
-					onChange: async ({ id }) => setChanging(await api.oauthClients.get({ ...at, id })),
-					onDelete: remove,
-				})}
+				columns={columns}
 				empty={
 					<Empty title="No registered apps">
 						Most apps publish a document about themselves. Register the others, such as those of

@@ -1,13 +1,15 @@
 import type { UpdateOrganizationBody } from "tenantry-client";
+import { useLoad } from "../../load.ts";
 import { useGoHome, useLeave, useOrganization } from "../../organization.tsx";
 import { api, reloadMe } from "../../session.ts";
+import { SmallButton } from "../../ui/button.tsx";
 import { useSave } from "../../ui/conflict.tsx";
 import { confirm } from "../../ui/dialog.tsx";
 import { attempt, say } from "../../ui/feedback.tsx";
 import { Check, Field, Form, Select, text } from "../../ui/form.tsx";
 import { Going, itemsOf } from "../../ui/going.tsx";
 import { Danger, DangerZone, PageView, Section } from "../../ui/page.tsx";
-import { Facts, Snippet, Time } from "../../ui/values.tsx";
+import { Facts, formatNumber, Snippet, Time } from "../../ui/values.tsx";
 
 /** The rights of each access level to plugins. */
 const PLUGIN_ACCESS = {
@@ -80,6 +82,40 @@ function changesOf(
 	return changes;
 }
 
+/** How many members have no second factor, with a button that tells them. */
+function WithoutFactor() {
+	const { at, to } = useOrganization();
+	const { data } = useLoad(
+		(signal) => api.members.list({ ...at, is_2fa_enabled: false, limit: 1 }, { signal }),
+		[at.organization],
+	);
+	if (!data || data.count === 0) return null;
+	const n = data.count;
+	async function tell() {
+		const isSure = await confirm({
+			title: `Ask ${n === 1 ? "1 member" : `${formatNumber(n)} members`} to set up a second factor?`,
+			text: "Each gets a mail with a link to the page of their account. You can send it once a day.",
+			action: "Send mails",
+			isDangerous: false,
+		});
+		if (!isSure) return;
+		const { mails } = await api.members.remind(at);
+		say(
+			mails === 0
+				? "No mails are sent: the service sends none, or nobody has proved their address."
+				: `${mails === 1 ? "1 member is" : `${formatNumber(mails)} members are`} told by mail.`,
+		);
+	}
+	return (
+		<p class="row">
+			<a href={to("members?is_2fa_enabled=false")}>
+				{n === 1 ? "1 member has" : `${formatNumber(n)} members have`} no second factor
+			</a>
+			<SmallButton onPress={tell}>Tell them</SmallButton>
+		</p>
+	);
+}
+
 function SettingsForm() {
 	const { organization, reloadOrganization } = useOrganization();
 	const { save, dialog, version } = useSave({
@@ -108,8 +144,10 @@ function SettingsForm() {
 				<Check
 					name="enforce_2fa"
 					label="Require a second factor to sign in"
+					hint="Who has none sets one up at the next sign-in. API keys aren't affected."
 					defaultChecked={organization.enforce_2fa ?? false}
 				/>
+				<WithoutFactor />
 				<Select
 					name="session_idle_minutes"
 					label={LABELS.session_idle_minutes}

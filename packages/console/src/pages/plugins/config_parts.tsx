@@ -27,6 +27,16 @@ export function Success({ rate }: { rate: string | null }) {
 	);
 }
 
+export const stateOf = ({ enabled, error }: PluginConfig) =>
+	!enabled ? "Disabled" : error ? "Failing" : "Enabled";
+
+const MOODS = { Disabled: "quiet", Failing: "bad", Enabled: "good" } as const;
+
+export function ConfigState({ config }: { config: PluginConfig }) {
+	const state = stateOf(config);
+	return <Badge mood={MOODS[state]}>{state}</Badge>;
+}
+
 /** The switch that enables a plugin in a project. It changes when the API has responded. */
 export function EnabledSwitch({
 	config,

@@ -1,6 +1,6 @@
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { PluginConfig } from "tenantry-client";
-import { has, type Loaded, MAX_ROWS, useLoad, useQuery } from "../../load.ts";
+import { type Loaded, MAX_ROWS, useLoad, useQuery } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { api, me } from "../../session.ts";
 import { LinkButton } from "../../ui/button.tsx";
@@ -8,10 +8,10 @@ import { Empty, Show } from "../../ui/feedback.tsx";
 import { Filter, Filters, ProjectFilter, Search } from "../../ui/filters.tsx";
 import { PageView, Section } from "../../ui/page.tsx";
 import { useAccess } from "./access.ts";
+import { ConfigList, filterOf } from "./config_list.tsx";
 import { configName, EnabledSwitch, PluginLine, Success } from "./config_parts.tsx";
 import { useDrag, useOrder } from "./order.ts";
 import { PluginsAreOff } from "./plugins.tsx";
-import { pluginIn } from "./schema.ts";
 
 /** Returns the project in the URL; otherwise the user's current project, or the first one. */
 export function useProject() {
@@ -49,8 +49,7 @@ const LEAD =
 export default function Configs() {
 	const { organization, to } = useOrganization();
 	const { canConfigure } = useAccess();
-	const [{ project }] = useQuery();
-	const loaded = useLoad((signal) => readAllConfigs(organization.id, signal), [organization.id]);
+	const [{ project, view }] = useQuery();
 	const { teams } = organization;
 	const only = teams.find(({ id }) => String(id) === project);
 	if (!canConfigure)
@@ -92,46 +91,61 @@ export default function Configs() {
 					]}
 				/>
 				<ProjectFilter projects={teams} />
+				<Filter
+					name="view"
+					label="View"
+					options={[
+						["", "In their order"],
+						["table", "As a table"],
+					]}
+				/>
 			</Filters>
-			<Show of={loaded}>
-				{(configs) => <Projects configs={configs} only={only} loaded={loaded} newPath={newPath} />}
-			</Show>
+			{view === "table" ? (
+				<ConfigList project={only} />
+			) : (
+				<Projects only={only} newPath={newPath} />
+			)}
 		</PageView>
 	);
 }
 
 type Team = { id: number; name: string };
 
-const hasText = (config: PluginConfig, search: string) =>
-	[config.name, config.description, pluginIn(config).name].some((text) => has(text, search));
-
 /** The configs that match the filters, by project. Projects without any aren't shown. */
-function Projects({
+function Projects(shown: {
+	/** The project in the filter. */
+	only: Team | undefined;
+	newPath: string;
+}) {
+	const { organization } = useOrganization();
+	const loaded = useLoad((signal) => readAllConfigs(organization.id, signal), [organization.id]);
+	return (
+		<Show of={loaded}>
+			{(configs) => <ByProject configs={configs} loaded={loaded} {...shown} />}
+		</Show>
+	);
+}
+
+function ByProject({
 	configs,
 	only,
 	loaded,
 	newPath,
 }: {
 	configs: PluginConfig[];
-	/** The project in the filter. */
 	only: Team | undefined;
 	loaded: List;
 	newPath: string;
 }) {
 	const { organization } = useOrganization();
-	const [{ search = "", state }] = useQuery();
-	const isFiltered = search !== "" || state !== undefined;
+	const [query] = useQuery();
+	const matches = filterOf(query);
+	const isFiltered = matches !== undefined;
 	const teams = only ? [only] : organization.teams;
 	const inProject = ({ id }: Team) => configs.filter(({ team_id }) => team_id === id);
 	const parts = teams.map((project) => ({
 		project,
-		configs: inProject(project).filter(
-			(config) =>
-				hasText(config, search) &&
-				(state !== "enabled" || config.enabled) &&
-				(state !== "disabled" || !config.enabled) &&
-				(state !== "failing" || config.error !== null),
-		),
+		configs: inProject(project).filter((config) => matches?.(config) ?? true),
 	}));
 	const shown = parts.filter(({ configs }) => configs.length > 0);
 	if (shown.length === 0)

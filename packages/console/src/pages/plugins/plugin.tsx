@@ -10,6 +10,7 @@ import { Danger, DangerZone, Section } from "../../ui/page.tsx";
 import { type Column, Table } from "../../ui/table.tsx";
 import { Badge, Facts } from "../../ui/values.tsx";
 import { useAccess } from "./access.ts";
+import { ConfigState } from "./config_parts.tsx";
 import { PluginView, usePlugin, useRights } from "./plugin_view.tsx";
 import { fieldsOf, jobsOf } from "./schema.ts";
 import { hasUpdate, nameOf, newest, originOf, Version, versionName } from "./words.tsx";
@@ -141,14 +142,7 @@ function Uses({ plugin: { id: plugin } }: { plugin: Plugin }) {
 		},
 		{
 			title: "State",
-			cell: ({ enabled, error }) =>
-				!enabled ? (
-					<Badge>Disabled</Badge>
-				) : error ? (
-					<Badge mood="bad">Failing</Badge>
-				) : (
-					<Badge mood="good">Enabled</Badge>
-				),
+			cell: (config) => <ConfigState config={config} />,
 		},
 	];
 	return (

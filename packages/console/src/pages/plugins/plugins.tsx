@@ -1,11 +1,12 @@
-import type { ListedPlugin } from "tenantry-client";
-import { useList, useQuery } from "../../load.ts";
+import type { ListedPlugin, Plugin } from "tenantry-client";
+import { useQuery } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
 import { LinkButton } from "../../ui/button.tsx";
 import { Empty } from "../../ui/feedback.tsx";
 import { Filter, Filters, Search } from "../../ui/filters.tsx";
 import { PageView, Tabs } from "../../ui/page.tsx";
+import { useSorted } from "../../ui/sorted.tsx";
 import { type Column, Table } from "../../ui/table.tsx";
 import { Badge } from "../../ui/values.tsx";
 import { Entries } from "../events/object_activity.tsx";
@@ -21,9 +22,17 @@ import {
 	Version,
 } from "./words.tsx";
 
-const columnsIn = (organization: string, to: (path: string) => string): Column<ListedPlugin>[] => [
+/** The list of unused plugins is of one family, which isn't in it. */
+type Row = Plugin & Partial<Pick<ListedPlugin, "families">>;
+
+const columnsIn = (
+	organization: string,
+	to: (path: string) => string,
+	familiesOf: (plugin: Row) => string,
+): Column<Row>[] => [
 	{
 		title: "Plugin",
+		value: nameOf,
 		cell: (plugin) => (
 			<>
 				<a href={to(`plugins/${plugin.id}`)}>
@@ -35,12 +44,13 @@ const columnsIn = (organization: string, to: (path: string) => string): Column<L
 	},
 	{
 		title: "Family",
-		cell: ({ families }) => (
-			<span class="whole-words">{families.map(familyName).join(", ") || "–"}</span>
-		),
+		value: familiesOf,
+		cell: (plugin) => <span class="whole-words">{familiesOf(plugin) || "–"}</span>,
 	},
 	{
 		title: "Source",
+		value: ({ url, organization_id, organization_name }) =>
+			organization_id !== organization ? organization_name : url ? originOf(url) : "Created here",
 		cell: ({ url, organization_id, organization_name, is_global }) => (
 			<>
 				{organization_id === organization ? (
@@ -61,7 +71,11 @@ const columnsIn = (organization: string, to: (path: string) => string): Column<L
 			</>
 		),
 	},
-	{ title: "Version", cell: (plugin) => <Version plugin={plugin} /> },
+	{
+		title: "Version",
+		value: ({ tag }) => tag,
+		cell: (plugin) => <Version plugin={plugin} />,
+	},
 ];
 
 /** Returns the operations of a family. */
@@ -71,17 +85,6 @@ const apiOf = (family: Family) =>
 		pipeline_import_apps: api.pipelineImportApps,
 		pipeline_frontend_apps: api.pipelineFrontendApps,
 	})[family];
-
-/** Lists the plugins of a family that have no enabled config. */
-async function unusedOf(
-	family: Family,
-	page: { organization: string; limit: number; offset: number },
-	signal: AbortSignal,
-) {
-	const unused = await apiOf(family).listUnused(page, { signal });
-	const results = unused.results.map((plugin) => ({ ...plugin, families: [family] }));
-	return { ...unused, results };
-}
 
 export default function Plugins() {
 	const { organization, at, to } = useOrganization();
@@ -163,12 +166,16 @@ function PluginList({
 	const { canInstall } = useAccess();
 	const [{ unused }] = useQuery();
 	const isUnused = family !== undefined && unused === "true";
-	const list = useList<ListedPlugin>(
-		(page, signal) =>
+	const columns = columnsIn(organization, to, ({ families = family ? [family] : [] }) =>
+		families.map(familyName).join(", "),
+	);
+	const list = useSorted<Row>(
+		(range, options) =>
 			isUnused
-				? unusedOf(family, { organization, ...page }, signal)
-				: api.plugins.list({ organization, ...page, search, family }, { signal }),
+				? apiOf(family).listUnused({ organization, ...range }, options)
+				: api.plugins.list({ organization, ...range, search, family }, options),
 		[organization, search, family, isUnused],
+		{ columns, name: "plugins" },
 	);
 	return (
 		<>
@@ -189,7 +196,7 @@ function PluginList({
 			<Table
 				list={list}
 				label="Plugins"
-				columns={columnsIn(organization, to)}
+				columns={columns}
 				notFound={
 					isUnused
 						? "All of them have an enabled config."

@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks";
 import type { Member, Project, ProjectMember } from "tenantry-client";
-import { filtered, has, useList, useLoad, useQuery } from "../../load.ts";
+import { has, useLoad, useQuery } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
 import { SecondaryButton, SmallButton } from "../../ui/button.tsx";
@@ -10,6 +10,7 @@ import { Empty, say } from "../../ui/feedback.tsx";
 import { Filters, Search } from "../../ui/filters.tsx";
 import { Choice, Field, FormDialog, Group, rejection, text } from "../../ui/form.tsx";
 import { Section } from "../../ui/page.tsx";
+import { useSorted } from "../../ui/sorted.tsx";
 import { buttons, type Column, Table } from "../../ui/table.tsx";
 import { Badge, levelName, nameOf, Person, Time } from "../../ui/values.tsx";
 
@@ -31,9 +32,21 @@ async function remove({ user }: ProjectMember, project: Project, onDone: () => v
 }
 
 const columnsOf = (hrefOf: (uuid: string) => string | undefined): Column<ProjectMember>[] => [
-	{ title: "Name", cell: ({ user }) => <Person user={user} href={hrefOf(user.uuid)} /> },
-	{ title: "Level in the project", cell: ({ level }) => <Badge>{levelName(level)}</Badge> },
-	{ title: "Added", cell: ({ joined_at }) => <Time value={joined_at} isRelative /> },
+	{
+		title: "Name",
+		value: ({ user }) => nameOf(user),
+		cell: ({ user }) => <Person user={user} href={hrefOf(user.uuid)} />,
+	},
+	{
+		title: "Level in the project",
+		value: ({ level }) => levelName(level),
+		cell: ({ level }) => <Badge>{levelName(level)}</Badge>,
+	},
+	{
+		title: "Added",
+		value: ({ joined_at }) => joined_at,
+		cell: ({ joined_at }) => <Time value={joined_at} isRelative />,
+	},
 ];
 
 const actionsOf = (
@@ -63,20 +76,21 @@ export function ProjectMembers({ project, mayChange }: { project: Project; mayCh
 	const [isAdding, setAdding] = useState(false);
 	const [changing, setChanging] = useState<ProjectMember>();
 	const [{ people: search = "" }] = useQuery();
-	const list = useList(
-		(page, signal) =>
-			filtered(
-				(range) => api.projectMembers.list({ project: project.id, ...range }, { signal }),
-				page,
-				search ? ({ user }) => has(`${user.first_name} ${user.email}`, search) : undefined,
-			),
+	const list = useSorted(
+		(range, options) => api.projectMembers.list({ project: project.id, ...range }, options),
 		[project.id, search],
-		{ parameter: OFFSET },
+		{
+			columns,
+			name: `people-of-project-${project.id}`,
+			matches: search ? ({ user }) => has(`${user.first_name} ${user.email}`, search) : undefined,
+			parameter: OFFSET,
+		},
 	);
 
 	return (
 		<Section
 			title="People"
+			id="people"
 			actions={
 				mayChange && <SecondaryButton onPress={() => setAdding(true)}>Add person</SecondaryButton>
 			}

@@ -65,7 +65,7 @@ function TestEvent({ project: { id, name } }: { project: ProjectType }) {
 		say(`A test event was sent to ${name}.`);
 	}
 	return (
-		<Section title="Events">
+		<Section title="Events" id="events">
 			<p>
 				Exports write a test event like any other.{" "}
 				<a href="/docs/exports#events">How to send events</a>
@@ -79,16 +79,19 @@ function TestEvent({ project: { id, name } }: { project: ProjectType }) {
 function Within({ project: { id } }: { project: ProjectType }) {
 	const { to } = useOrganization();
 	const links = [
-		[`batch_exports?project=${id}`, "Batch exports"],
-		[`plugin_configs?project=${id}`, "Plugin configs"],
-		[`batch_exports/new?project=${id}`, "New export"],
-		[`plugin_configs/new?project=${id}`, "Set up plugin"],
+		[to(`batch_exports?project=${id}`), "Batch exports"],
+		[to(`plugin_configs?project=${id}`), "Plugin configs"],
+		["#events", "Events"],
+		["#people", "People"],
+		[to(`activity?scope=Project&item_id=${id}`), "Activity"],
+		[to(`batch_exports/new?project=${id}`), "New export"],
+		[to(`plugin_configs/new?project=${id}`), "Set up plugin"],
 	] as const;
 	return (
 		<Section title="In this project">
 			<p class="row">
 				{links.map(([path, words]) => (
-					<a key={path} href={to(path)}>
+					<a key={path} href={path}>
 						{words}
 					</a>
 				))}

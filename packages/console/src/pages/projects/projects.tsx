@@ -73,7 +73,7 @@ export default function Projects() {
 				list={list}
 				label="Projects"
 				columns={columns}
-				notFound={search && `No project that you can see has “$search” in its name.`}
+				notFound={search && `No project that you can see has “${search}” in its name.`}
 				empty={
 					<Empty title="No projects">
 						{isAdmin

@@ -1,110 +1,15 @@
-/** The issuers that a service account trusts: programs with their tokens need no stored key. */
-import type {
-	PersonalApiKey,
-	ServiceAccount,
-	TrustedIssuer,
-	UpdateTrustedIssuerBody,
-} from "tenantry-client";
-import { type Loaded, useList, useLoad, useNavigate } from "../../load.ts";
-import { useOrganization } from "../../organization.tsx";
+/** The pages of an issuer that a service account trusts. */
+import type { TrustedIssuer, UpdateTrustedIssuerBody } from "tenantry-client";
+import { type Loaded, useLoad, useNavigate } from "../../load.ts";
 import { api } from "../../session.ts";
 import { Button } from "../../ui/button.tsx";
 import { useSave } from "../../ui/conflict.tsx";
 import { confirm } from "../../ui/dialog.tsx";
-import { Empty, say } from "../../ui/feedback.tsx";
+import { say } from "../../ui/feedback.tsx";
 import { LoadedPage, PageView, Section } from "../../ui/page.tsx";
-import { summaryOf } from "../../ui/scopes.ts";
-import { type Column, Table } from "../../ui/table.tsx";
 import { Facts, Snippet, Time } from "../../ui/values.tsx";
 import { IssuerForm, type IssuerSettings } from "./issuer_form.tsx";
-import type { Keys } from "./keys.ts";
-
-type Of = {
-	account: Pick<ServiceAccount, "id" | "name">;
-	/** The keys of the account. */
-	keys: Keys<PersonalApiKey>;
-};
-
-/** Returns the parameters of the account's issuers, and the paths of their pages. */
-function useIssuers({ account }: Pick<Of, "account">) {
-	const { at, to } = useOrganization();
-	const page = to(`service_accounts/${account.id}`);
-	return {
-		within: { ...at, account: account.id },
-		page,
-		to: (path: string) => `${page}/issuers/${path}`,
-	};
-}
-
-const columnsOf = (to: (path: string) => string): Column<TrustedIssuer>[] => [
-	{
-		title: "Name",
-		cell: ({ id, name, issuer }) => (
-			<>
-				<a href={to(id)}>
-					<strong>{name}</strong>
-				</a>
-				<small class="below">{issuer}</small>
-			</>
-		),
-	},
-	{ title: "Subject", cell: ({ subject }) => <code class="key-value">{subject}</code> },
-	{ title: "Permissions", cell: ({ scopes }) => summaryOf(scopes) },
-	{
-		title: "Last used",
-		cell: ({ last_used_at }) => (last_used_at ? <Time value={last_used_at} isRelative /> : "Never"),
-	},
-];
-
-export function IssuerSection({ account }: Pick<Of, "account">) {
-	const { within, to } = useIssuers({ account });
-	const list = useList(
-		(page, signal) => api.trustedIssuers.list({ ...within, ...page }, { signal }),
-		[account.id],
-		{ parameter: "issuers_offset" },
-	);
-	return (
-		<Section
-			title="Trusted issuers"
-			actions={
-				<a class="button secondary" href={to("new")}>
-					Trust an issuer
-				</a>
-			}
-		>
-			<Table
-				list={list}
-				label="Trusted issuers"
-				columns={columnsOf(to)}
-				empty={
-					<Empty title="No trusted issuers yet">
-						Jobs of GitHub Actions, GitLab CI and others can get a key for 15 minutes, so that you
-						don't have to store one.
-					</Empty>
-				}
-			/>
-		</Section>
-	);
-}
-
-export function NewIssuer({ account, keys }: Of) {
-	const { within, page, to } = useIssuers({ account });
-	const navigate = useNavigate();
-	return (
-		<PageView title="Trust an issuer" above={keys.above}>
-			<IssuerForm
-				keys={keys}
-				action="Trust issuer"
-				onSubmit={async (settings) => {
-					const { id, name } = await api.trustedIssuers.create(within, settings);
-					navigate(to(id));
-					say(`“${name}” is trusted.`);
-				}}
-				onCancel={() => navigate(page)}
-			/>
-		</PageView>
-	);
-}
+import { type Of, type OfAccount, useIssuers } from "./issuer_list.tsx";
 
 const LABELS = {
 	name: "Name",
@@ -126,10 +31,7 @@ function changesOf(before: TrustedIssuer, settings: IssuerSettings): UpdateTrust
 	);
 }
 
-function Delete({
-	account,
-	issuer: { id, name },
-}: Pick<Of, "account"> & { issuer: TrustedIssuer }) {
+function Delete({ account, issuer: { id, name } }: OfAccount & { issuer: TrustedIssuer }) {
 	const { within, page } = useIssuers({ account });
 	const navigate = useNavigate();
 	async function remove() {
@@ -182,7 +84,7 @@ function Settings({
 	);
 }
 
-export function Issuer({ account, keys, id }: Of & { id: string }) {
+export default function Issuer({ account, keys, id }: Of & { id: string }) {
 	const { within } = useIssuers({ account });
 	const loaded = useLoad(
 		(signal) => api.trustedIssuers.get({ ...within, id }, { signal }),
