@@ -4,6 +4,9 @@ import type { Context } from "hono";
 import { createMiddleware } from "hono/factory";
 import type { Database } from "../db/client.ts";
 import { idempotencyKeys } from "../db/schema/idempotency_keys.ts";
+import { ADMIN } from "../db/schema/levels.ts";
+import { projects } from "../db/schema/organizations.ts";
+import { members } from "../db/schema/people.ts";
 import type { App } from "../env.ts";
 import { bytesOf } from "../http/body.ts";
 import {
@@ -17,7 +20,9 @@ import { digest } from "../keys/keys.ts";
 import { cipherOf } from "../keys/secrets.ts";
 import { logWarning } from "../lib/log.ts";
 import { DAY_MS, iso, MINUTE_MS, now } from "../lib/time.ts";
+import type { Caller } from "./guard.ts";
 import { type Access, accessOf, type Holder, hasAccess } from "./key_access.ts";
+import { visibleTo } from "./visible.ts";
 
 declare module "hono" {
 	interface ContextVariableMap {
@@ -25,6 +30,40 @@ declare module "hono" {
 		idempotency: Idempotency | undefined;
 	}
 }
+
+/** What the guard has found of the caller where the request acts, besides the key. */
+type Membership = {
+	level: number;
+	/** The digest of the access controls that apply; null for those who may do everything. */
+	controls: string | null;
+};
+
+/** The organization and the project of the entries of a change. */
+type About = { organization?: number; project?: number };
+
+/** The caller. An invitation is accepted by somebody who isn't a member yet. */
+type Known = Holder &
+	Partial<
+		Pick<
+			Caller,
+			| "level"
+			| "own_access"
+			| "everyone_access"
+			| "access_control"
+			| "organization_id"
+			| "project_id"
+		>
+	>;
+
+async function membershipOf({ level = 0, ...row }: Known): Promise<Membership> {
+	const { own_access, everyone_access, access_control } = row;
+	const controls = JSON.stringify([own_access, everyone_access, access_control]);
+	return { level, controls: level < ADMIN ? await digest(controls) : null };
+}
+
+/** Whether the caller may do no less than the one of the first request. */
+const mayAsMuch = (caller: Membership, first: Membership) =>
+	caller.level >= first.level && (caller.controls === null || caller.controls === first.controls);
 
 /** Longer than a request takes. After this time, one without a stored response has ended. */
 const LEASE_MS = MINUTE_MS;
@@ -47,8 +86,12 @@ export class Idempotency {
 	/** The access of the API key that the request has. */
 	#access: Access | undefined;
 	#bodyError: unknown;
+	/** The access of the caller below the level, and the levels. */
+	#membership: Membership | undefined;
 	/** Whether the change was made, and with it the key's row. */
 	isWritten = false;
+	/** What the change was about, if the path doesn't name it. */
+	about: About = {};
 
 	constructor(c: Context<App>, key: string) {
 		this.#c = c;
@@ -87,13 +130,15 @@ export class Idempotency {
 
 	/**
 	 * Ends the request if the `Idempotency-Key` was used before. A stored response can contain a
-	 * secret, so an API key gets it only if it has all the access of the first one.
+	 * secret, so an API key gets it only if it has all the access of the first one, and if its person
+	 * hasn't lost any.
 	 * @throws the stored response; 400 for an invalid key or the key of another request; 409 if the
 	 * first request is in progress, or has ended without a stored response
 	 */
-	async check(holder: Holder, row: typeof idempotencyKeys.$inferSelect | undefined) {
+	async check(caller: Known, row: typeof idempotencyKeys.$inferSelect | undefined) {
 		if (this.#bodyError) throw this.#bodyError;
-		this.#access = accessOf(holder);
+		this.#access = accessOf(caller);
+		this.#membership = await membershipOf(caller);
 		if (!KEY.test(this.#key))
 			throw invalid(null, "Idempotency-Key must have 1 to 255 printable ASCII characters.");
 		if (!row) return;
@@ -101,9 +146,33 @@ export class Idempotency {
 		if (row.response === null)
 			throw row.lease_expires_at > now() ? idempotencyKeyInUse() : outcomeUnknown();
 		const stored = await this.#cipher.unseal("response", row.response);
-		const { access, ...response } = JSON.parse(stored);
-		if (!(await hasAccess(holder, access))) throw idempotencyKeyReused();
+		const { access, membership = this.#membership, about = {}, ...response } = JSON.parse(stored);
+		const isAllowed =
+			(await hasAccess(caller, access)) &&
+			mayAsMuch(this.#membership, membership) &&
+			(await this.#mayView(caller, about));
+		if (!isAllowed) throw idempotencyKeyReused();
 		throw new Replay(response);
+	}
+
+	/** Whether the caller can still view what a change was about that the path doesn't name. */
+	async #mayView(
+		{ organization_id, project_id, level = 0 }: Known,
+		{ organization, project }: About,
+	) {
+		const isElsewhere = organization !== undefined && organization !== organization_id;
+		// Admins can view all projects of the organization in the path.
+		const isOther = project !== undefined && project !== project_id;
+		const isUnknown = isOther && (isElsewhere || level < ADMIN);
+		const { user_id } = this.#c.var.key;
+		const isMember = sql`exists (select 1 from ${members} where ${and(eq(members.organization_id, sql`${organization}`), eq(members.user_id, user_id))})`;
+		const isOpen = sql`exists (select 1 from ${projects} where ${and(eq(projects.id, sql`${project}`), visibleTo(user_id))})`;
+		const conditions = [...(isElsewhere ? [isMember] : []), ...(isUnknown ? [isOpen] : [])];
+		if (conditions.length === 0) return true;
+		const [row] = await drizzle(this.#c.env.DB)
+			.select({ may: sql<number>`${and(...conditions)}` })
+			.from(sql`(select 1)`);
+		return row?.may === 1;
 	}
 
 	/** Returns statements that insert the key's row. They fail if another request has the key. */
@@ -141,6 +210,8 @@ export class Idempotency {
 			headers: [...headers].filter(([name]) => !RESPONSE_ONLY.test(name)),
 			body: this.#c.get("compact")?.text ?? null,
 			access: this.#access,
+			membership: this.#membership,
+			about: this.about,
 		};
 		const response = await this.#cipher.seal("response", JSON.stringify(stored));
 		if (this.isWritten) {

@@ -58,7 +58,14 @@ export async function commit(
 		webhooksDue: entry && selectWebhooksDue(env, db, entry.organization),
 		...answers,
 	});
-	if (idempotency) idempotency.isWritten = true;
+	if (idempotency) {
+		idempotency.isWritten = true;
+		const { organization, project } = entry ?? {};
+		idempotency.about = {
+			...(typeof organization === "number" && { organization }),
+			...(typeof project === "number" && { project }),
+		};
+	}
 	const sent = enqueueDeliveries(env, results.webhooksDue ?? []);
 	if (c) c.executionCtx.waitUntil(sent);
 	else await sent;
