@@ -13,8 +13,11 @@ import type { Random } from "../../test/support/random.ts";
 import { TABLE } from "./outputs.ts";
 
 /** The shares of requests whose response is lost, and of commits that somebody else overtakes. */
-const LOST = 0.05;
+const LOST = 0.2;
 const OVERTAKEN = 0.3;
+
+/** How many responses arrive between two that are lost. A run fails after five failed tries in a row. */
+const MIN_ARRIVED = 6;
 
 /**
  * The table, as a customer creates it. An export would partition it by the day of `timestamp`, but
@@ -59,12 +62,14 @@ export async function startCatalog(s3: string, random: Random) {
 	await send(`${origin}/v1/namespaces/${NAMESPACE}/tables`, NEW_TABLE);
 	const table = `${NAMESPACE}.${TABLE}`;
 	const counts = { requests: 0, lost: 0, commits: 0, overtaken: 0, conflicts: 0 };
+	let arrived = 0;
 
 	async function answer(request: IncomingMessage, response: ServerResponse) {
 		const body = await buffer(request);
 		const isCommit = request.method === "POST" && request.url?.endsWith(`/tables/${TABLE}`);
 		const isOvertaken = isCommit && random.chance(OVERTAKEN);
-		const isLost = random.chance(LOST);
+		const isLost = arrived >= MIN_ARRIVED && random.chance(LOST);
+		arrived = isLost ? 0 : arrived + 1;
 		counts.requests += 1;
 		if (isCommit) counts.commits += 1;
 		if (isOvertaken) {
