@@ -51,6 +51,7 @@ export async function members({ record, refuse }: Recorder, user__uuid: string) 
 
 /** What belongs to a member, and the end of it. */
 export async function memberDetails({ record }: Recorder, user__uuid: string) {
+	await record("remindMembers");
 	const { keys } = await record("getMemberDetails", { parameters: { user__uuid } });
 	await record("endMemberSessions", { parameters: { user__uuid } });
 	const id = String(keys?.[0]?.id);

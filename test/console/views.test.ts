@@ -10,6 +10,15 @@ const hoursAgo = (n: number) => new Date(Date.now() - n * 3_600_000).toISOString
 /** The smallest phone, a tablet and a large screen. `checkLooks` has two others. */
 const WIDTHS = [320, 768, 1920];
 
+/** How many requests draw a page, with those of the shell. */
+const MAX_REQUESTS = 6;
+
+/** The page of a paused export also asks who paused it. */
+const ofPaused = (kind: string) => (kind.endsWith("/batch_exports/…") ? 1 : 0);
+
+/** Only sessions that begin with a key, as those of the tests, ask what the key may do. */
+const OF_KEY = "/api/personal_api_keys/@current";
+
 /** A name without a space, at which a line could break. */
 const longName = (length: number) => "Quarterly".repeat(length).slice(0, length);
 
@@ -132,7 +141,7 @@ inBrowser("the views of a filled organization", (open) => {
 	// Each wait has its own limit. All pages together may take longer than other tests.
 	const options = { timeout: 3 * TEST_TIMEOUT_MS };
 	test(
-		"can be reached by links, are accessible, fit on every screen, and split no words",
+		"can be reached by links with few requests, are accessible, fit on every screen, and split no words",
 		options,
 		async () => {
 			const { url } = inject("console");
@@ -142,12 +151,24 @@ inBrowser("the views of a filled organization", (open) => {
 			page.on("response", (response) => {
 				if (response.status() >= 400) rejected.push(response.url());
 			});
+			/** What the page has asked the API for. */
+			const asked: string[] = [];
+			page.on("request", (request) => {
+				const { pathname } = new URL(request.url());
+				if (pathname.startsWith("/api/") && pathname !== OF_KEY) asked.push(pathname);
+			});
+			const tooMany: string[] = [];
 			const visited = new Map([path, running].map((path) => [kindOf(path), path]));
 			// The loop also visits what is added to the map.
 			for (const [kind, path] of visited) {
+				// Requests of the last page would count.
+				await page.goto("about:blank");
+				asked.length = 0;
 				await page.goto(url + path);
 				await page.locator("main h1").waitFor();
 				await page.locator("main [aria-busy=true]").first().waitFor({ state: "detached" });
+				await page.waitForLoadState("networkidle");
+				if (asked.length > MAX_REQUESTS + ofPaused(kind)) tooMany.push([kind, ...asked].join(" "));
 				for (const { origin, pathname, search } of await linksOn(page))
 					if (origin === url && pathname.startsWith("/console") && !visited.has(kindOf(pathname)))
 						visited.set(kindOf(pathname), pathname + search);
@@ -155,6 +176,7 @@ inBrowser("the views of a filled organization", (open) => {
 				await checkLooks(page, `views${kind.replaceAll("/", "-").replaceAll("…", "id")}`);
 			}
 			expect(rejected).toEqual([]);
+			expect(tooMany).toEqual([]);
 			const paths = [...visited.values()].map((path) => new URL(path, url).pathname);
 			const seen = new Set(paths.map((path) => PATTERNS.find((pattern) => matches(path, pattern))));
 			expect(PATTERNS.filter((pattern) => !seen.has(pattern))).toEqual(FROM_ELSEWHERE);

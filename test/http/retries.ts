@@ -211,6 +211,7 @@ const PREPARED: Record<string, (home: World, path: string) => Promise<unknown>> 
 		return { method: "oidc" };
 	},
 	"/sign_in_test/complete": tested,
+	"/members/remind_two_factor": withoutFactor,
 	"/two_factor/begin": withoutFactor,
 	"/two_factor/confirm": begun,
 	"/two_factor/disable": enabled,

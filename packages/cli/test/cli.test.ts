@@ -171,6 +171,14 @@ describe("lists", () => {
 		});
 	});
 
+	test("have the columns of --columns, and reject others", async () => {
+		const { out } = await tenantry([...own, "--columns", "timezone,name"]);
+		const [head = "", ...lines] = out.trimEnd().split("\n");
+		expect(head).toMatch(/^TIMEZONE +NAME$/);
+		expect(lines).toHaveLength(5);
+		expect(lines.join("\n")).toContain("UTC       Ascii");
+	});
+
 	test("may have more than one page of the API", async () => {
 		const asked: string[] = [];
 		const TENANTRY_URL = await proxy((path) => void asked.push(path), {

@@ -1,7 +1,7 @@
 import { useState } from "preact/hooks";
 import type { Me, TwoFactor, TwoFactorSetup, UpdateUserBody } from "tenantry-client";
 import { useLoad } from "../../load.ts";
-import { api, reloadMe } from "../../session.ts";
+import { api, me, reloadMe } from "../../session.ts";
 import { SecondaryButton } from "../../ui/button.tsx";
 import { useSave } from "../../ui/conflict.tsx";
 import { Dialog } from "../../ui/dialog.tsx";
@@ -20,12 +20,16 @@ import { SetUpForm } from "./two_factor_form.tsx";
 const ME = { user: "@me" } as const;
 
 function Names() {
-	const loaded = useLoad((signal) => api.users.get(ME, { signal }), []);
+	// The console has just loaded the user. If this is old, `save` asks.
+	const loaded = useLoad(async () => me.value ?? reloadMe(), []);
 	const { save, dialog, version } = useSave<Me, UpdateUserBody>({
 		read: () => api.users.get(ME),
 		update: (user, changes) => api.users.update({ ...user, ...ME }, changes),
 		// The menu also shows the user.
-		onSaved: () => Promise.all([loaded.reload(), attempt(reloadMe)]),
+		onSaved: async () => {
+			await attempt(reloadMe);
+			await loaded.reload();
+		},
 		labels: { first_name: "First name", last_name: "Last name" },
 	});
 	return (
