@@ -107,6 +107,13 @@ inBrowser("the credentials of an organization", (open) => {
 			expect(lines[1], at).toContain(first);
 		}
 		await lists("members", "Members", "Last active", "admin@example.com");
+		// On paper, there are no menu, filters and buttons.
+		await page.emulateMedia({ media: "print" });
+		const print = page.getByRole("table", { name: "Members", exact: true });
+		expect(await print.isVisible()).toBe(true);
+		for (const rest of [".side", ".filters", ".pager"])
+			expect(await page.locator(rest).first().isVisible(), rest).toBe(false);
+		await page.emulateMedia({ media: "screen" });
 		await lists("members/invites", "Invites", "Invited", "ada");
 		await lists("members/roles", "Roles", "Name", "Auditor");
 		await lists("plugins", "Plugins", "Plugin", "Alpha");

@@ -345,6 +345,10 @@ inBrowser("plugins", (open) => {
 		await button(page, /^site\.ts/).click();
 		await button(page, "Go to line 3").click();
 		expect(await page.evaluate("getSelection().toString()")).toBe("const = 6;");
+		// The activity names files as their author did.
+		const id = page.url().split("/").at(-2);
+		const log = await open(`/console/${organization.id}/plugins/${id}/activity`);
+		await log.locator(".change").getByText("index.ts", { exact: true }).first().waitFor();
 	});
 
 	test("a plugin is checked for updates, and removed once its name is typed", async () => {
