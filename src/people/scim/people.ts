@@ -20,6 +20,7 @@ import {
 	rolesOf,
 	setLevel,
 } from "../memberships.ts";
+import { reaches } from "../personal_api_keys/reach.ts";
 
 /*
  * The access of a domain's people in its organization (docs/sign-on.md#groups): `manual`, which
@@ -74,7 +75,9 @@ const mapped = lazy(() =>
 	),
 );
 
-const names = lazy(() => z.array(z.tuple([z.number(), z.string(), z.string().nullable()])));
+const names = lazy(() =>
+	z.array(z.tuple([z.number(), z.string(), z.string().nullable(), z.number()])),
+);
 
 type Person = z.infer<ReturnType<typeof people>>[number];
 
@@ -97,9 +100,11 @@ const stateOf = ({ organization, domain_id }: Place, ids: SQL) => sql<string>`(
 	left join scim_users as s on s.domain_id = ${domain_id} and s.user_id = u.id
 	where u.id in (${ids}) and not u.is_service_account)`;
 
-/** SQL for JSON of the ids, addresses and memberships of these users. */
+/** SQL for JSON of the ids, addresses, memberships and numbers of keys of these users. */
 const namesOf = ({ organization }: Place, ids: SQL) => sql<string>`(
-	select json_group_array(json_array(u.id, u.email, m.id)) from users as u
+	select json_group_array(json_array(u.id, u.email, m.id, (
+		select count(*) from ${personalApiKeys} where ${personalApiKeys.user_id} = u.id
+			and ${personalApiKeys.session} is null and ${reaches(organization)}))) from users as u
 	left join members as m on m.organization_id = ${organization} and m.user_id = u.id
 	where u.id in (${ids}))`;
 
@@ -139,8 +144,8 @@ export type Mapping = Map<string, Grant>;
 export type State = {
 	people: Person[];
 	mapping: Mapping;
-	/** The addresses of users, and the ids of their memberships. */
-	names: Map<number, { email: string; member_id: string | null }>;
+	/** The addresses of users, the ids of their memberships, and how many keys reach the organization. */
+	names: Map<number, { email: string; member_id: string | null; keys: number }>;
 	/** Assertions that nothing of this has changed. */
 	checks: Statement[];
 };
@@ -169,7 +174,7 @@ export function toState(
 		names: new Map(
 			names()
 				.parse(JSON.parse(row.names))
-				.map(([id, email, member_id]) => [id, { email, member_id }]),
+				.map(([id, email, member_id, keys]) => [id, { email, member_id, keys }]),
 		),
 		checks: [
 			assertThat(
@@ -243,6 +248,8 @@ type Step = {
 	after: ScimAccess | undefined;
 	/** The names of the roles that groups give, by id. */
 	roles: Record<"before" | "after", Record<string, string>>;
+	/** How much ends with the membership, if it does. */
+	ends: { projects: number; roles: number; keys: number };
 };
 
 /** Plans the changes that bring users to the state in `targets`. */
@@ -256,7 +263,12 @@ export function plan(place: Place, state: State, targets: Target[], mapping = st
 			before: person.level === null ? {} : rolesIn(state.mapping, person.groups),
 			after: rolesIn(mapping, groups),
 		};
-		steps.push({ user_id: person.id, before: currentOf(person), after, roles });
+		const ends = {
+			projects: person.projects.length,
+			roles: new Set([...person.roles, ...Object.keys(roles.before)]).size,
+			keys: state.names.get(person.id)?.keys ?? 0,
+		};
+		steps.push({ user_id: person.id, before: currentOf(person), after, roles, ends });
 		return { domain_id: place.domain_id, user_id: person.id, active, manual, granted };
 	});
 	const ended = steps.flatMap(({ user_id, before, after }) => (before && !after ? [user_id] : []));
@@ -287,13 +299,13 @@ type Parts = { changes: readonly Statement[]; entries: readonly Entry[] };
 function planMembers(place: Place, { names }: State, steps: Step[]) {
 	const { db, organization } = place;
 	const byLevel = new Map<number, number[]>();
-	const parts = steps.map(({ user_id, before, after }): Parts => {
+	const parts = steps.map(({ user_id, before, after, ends }): Parts => {
 		const { email: name = "", member_id } = names.get(user_id) ?? {};
 		if (!before && after)
 			return join(db, { organization, user_id, level: after.level, name, via: "scim" });
 		const id = member_id ?? "";
 		if (before && !after)
-			return leave(db, { id, name, level: before.level }, isOf(place, [user_id]));
+			return leave(db, { id, name, level: before.level, ...ends }, isOf(place, [user_id]));
 		if (!before || !after || before.level === after.level) return { changes: [], entries: [] };
 		byLevel.set(after.level, [...(byLevel.get(after.level) ?? []), user_id]);
 		const [from, to] = [before.level, after.level];

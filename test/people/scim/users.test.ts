@@ -204,6 +204,12 @@ test.each([
 		"Member deleted",
 		...Array(3).fill("PersonalApiKey deleted"),
 	]);
+	const removal = scopes.find(({ scope }) => scope === "Member")?.changes ?? [];
+	expect(removal.map(({ field, before }) => [field, before])).toEqual([
+		["level", 1],
+		["projects", 1],
+		["keys", 3],
+	]);
 	const shown = await home.scim("GET", path);
 	expect([shown.status, shown.body.active]).toEqual(
 		method === "DELETE" ? [404, undefined] : [200, false],
