@@ -20,13 +20,9 @@ export const getsInto = (organization: Column | SQL<number>) =>
 	sql`(${reaches(organization)} and (${client_id} is null or exists (
 		select 1 from ${organizations} where ${organizations.id} = ${organization} and ${allowsApp(client_id)})))`;
 
-/** SQL condition on `members`: the restrictions of the key in use include the member's organization. */
-export const reachedBy = (key: Pick<Key, "organizations">) => {
-	const ids = JSON.stringify(key.organizations);
-	return sql`(${ids} = '[]' or exists (
-		select 1 from ${organizations} where ${organizations.id} = ${members.organization_id}
-			and ${organizations.uuid} in (select value from json_each(${ids}))))`;
-};
+/** SQL condition on `members`: the key in use gets into the member's organization. */
+export const reachedBy = (key: Pick<Key, "id">) => sql`exists (
+	select 1 from ${personalApiKeys} where ${personalApiKeys.id} = ${key.id} and ${getsInto(members.organization_id)})`;
 
 /**
  * SQL for the scopes of a key, joined with its refresh token: of an app, those that the person has

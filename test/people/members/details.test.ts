@@ -4,6 +4,7 @@ import { describe, expect, test } from "vitest";
 import { AUDITOR } from "../../../src/db/schema/access.ts";
 import { activityLog } from "../../../src/db/schema/activity_log.ts";
 import { oauthRefreshTokens } from "../../../src/db/schema/oauth.ts";
+import { organizations } from "../../../src/db/schema/organizations.ts";
 import { members, projectMembers, users } from "../../../src/db/schema/people.ts";
 import { personalApiKeys } from "../../../src/db/schema/personal_api_keys.ts";
 import { outbox } from "../../support/mail.ts";
@@ -282,6 +283,16 @@ describe("an admin ends", () => {
 			);
 		const limited = await keyFor(home.owner.id, { scoped_organizations: [home.id] });
 		expect(await statuses(limited)).toEqual([403, 403, 403, 403]);
+		// Nor with an app that the other organization doesn't allow.
+		const app = await keyFor(home.owner.id, {
+			client_id: "https://notes.example",
+			audience: "api",
+		});
+		const allow = (allowed_apps: string[] | null) =>
+			db.update(organizations).set({ allowed_apps }).where(eq(organizations.uuid, other.id));
+		await allow([]);
+		expect(await statuses(app)).toEqual([403, 403, 403, 403]);
+		await allow(null);
 		for (const key of [both, here, session_key, ada.key])
 			expect((await call("GET", "/api/users/@me", { key })).status).toBe(200);
 		const one = await idOf(ada.id, "Here");
