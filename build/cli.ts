@@ -203,6 +203,7 @@ function commandOf(call: Call): Command {
 		query: query.map(({ name, schema, description }) => fieldOf(name, schema, description)),
 		...(body && { body: bodyFields(call) }),
 		...(operation.requestBody?.required && { needsBody: true as const }),
+		...(call.receipt && { hasReceipt: true as const }),
 		...(!needsKey(call) && { isPublic: true as const }),
 		...(item && { columns: columnsOf(call) }),
 	};

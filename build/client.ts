@@ -99,7 +99,8 @@ function argumentsOf(call: Call) {
 		.join(", ");
 }
 
-function responseOf({ response, media, item }: Call) {
+function responseOf({ response, receipt, media, item }: Call) {
+	if (receipt) return `Promise<${typeOf(receipt)} | undefined>`;
 	if (!response) return "Promise<void>";
 	if (media !== "application/json") return "Promise<string>";
 	const type = typeOf(response);

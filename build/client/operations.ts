@@ -88,6 +88,8 @@ export type Call = {
 	path: string;
 	/** The schema of the first successful response. */
 	response: Schema | undefined;
+	/** The schema of the receipt that a revocation returns on request. */
+	receipt: Schema | undefined;
 	media: string | undefined;
 	/** The schema of the items, if the response is a page of a list. */
 	item: Schema | undefined;
@@ -121,6 +123,7 @@ function callOf(path: string, verb: string, operation: Operation): Call {
 		verb: verb.toUpperCase(),
 		path: path.replace(/\{(\w+)\}/g, (_, name: string) => `{${parameterName(name)}}`),
 		response,
+		receipt: empty && others[200]?.content?.["application/json"]?.schema,
 		media,
 		item: verb === "get" && properties?.next ? properties.results?.items : undefined,
 		body: operation.requestBody?.content["application/json"]?.schema,

@@ -51,6 +51,7 @@ function addOptions(command: Command, operation: Operation) {
 		);
 	if (operation.body) command.option("--data <json>", "the body: JSON, @file, or - for stdin");
 	if (operation.verb === "DELETE") command.option("-y, --yes", "don't ask for confirmation");
+	if (operation.hasReceipt) command.option("--receipt", "print a signed receipt of what has ended");
 	command.addOption(jsonOption());
 }
 
@@ -124,7 +125,11 @@ async function run(group: Group, operation: Operation, command: Command) {
 		if (options.follow) return follow(read, operation.columns, options);
 		return printPages(read({}), operation.columns, options);
 	}
-	const words = [...(operation.path.length > 0 ? [path] : []), ...(operation.body ? [body] : [])];
+	const words = [
+		...(operation.path.length > 0 ? [path] : []),
+		...(operation.body ? [body] : []),
+		...(options.receipt ? [{ receipt: true }] : []),
+	];
 	const answer = await call(tenantry, group.resource, operation.method, words);
 	if (answer === undefined) return;
 	if (options.json) return json(answer);

@@ -31,6 +31,8 @@ export type Command = {
 	 */
 	body?: Field[];
 	needsBody?: true;
+	/** The operation revokes something, and can return a receipt. */
+	hasReceipt?: true;
 	/** The operation doesn't require a key. */
 	isPublic?: true;
 	/** The fields that the table of a list can show. */

@@ -312,6 +312,18 @@ describe("deleting", () => {
 		const words = ["organization-projects", "delete", await project(), ...here(), "--yes"];
 		expect(await tenantry(words, { width: 80 })).toEqual({ code: 0, out: "", err: "" });
 	});
+
+	test("gives a signed receipt of what has ended with --receipt", async () => {
+		const account = await value(["service-accounts", "create", ...here(), "--name", name()]);
+		const words = ["service-accounts", "delete", account.id, ...here(), "--yes", "--receipt"];
+		expect(await value(words)).toMatchObject({
+			revoked: { type: "service_account", id: account.id },
+			organization_id: organization,
+			receipt: expect.stringMatching(/^[\w-]+\.[\w-]+\.[\w-]+$/),
+		});
+		const help = await tenantry(["organization-projects", "delete", "--help"]);
+		expect(help.out).not.toContain("--receipt");
+	});
 });
 
 describe("exports", () => {

@@ -181,6 +181,7 @@ export class Transport {
 		headers.set("tenantry-version", version);
 		// Of several preferences for the handling, the first counts: the caller's.
 		headers.append("prefer", "handling=strict");
+		if (options.receipt) headers.append("prefer", "receipt");
 		if (key) headers.set("authorization", `Bearer ${key}`);
 		if (body !== undefined) headers.set("content-type", "application/json");
 		if (options.ifMatch) headers.set("if-match", options.ifMatch);

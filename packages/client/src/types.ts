@@ -46,6 +46,8 @@ export interface RequestOptions {
 	 * default, a PATCH of an object that this client got from `get` sends the object's ETag.
 	 */
 	ifMatch?: string | null | undefined;
+	/** Asks for the signed receipt of a revocation, which the call then returns. */
+	receipt?: boolean | undefined;
 	/** Additional headers. */
 	headers?: Record<string, string> | undefined;
 }

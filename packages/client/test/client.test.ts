@@ -192,3 +192,14 @@ test("requests ask for the version that the types describe", async () => {
 	await tenantry.service.get();
 	expect(sent[0]?.headers.get("tenantry-version")).toMatch(/^\d{4}-\d\d-\d\d$/);
 });
+
+test("a revocation returns its signed receipt if the call asks for it", async () => {
+	const create = async () =>
+		(await tenantry.serviceAccounts.create({ organization }, { name: crypto.randomUUID() })).id;
+	const id = await create();
+	const receipt = await tenantry.serviceAccounts.delete({ organization, id }, { receipt: true });
+	expect(receipt?.revoked).toEqual({ type: "service_account", id, user: id });
+	expect(await tenantry.serviceAccounts.delete({ organization, id: await create() })).toBe(
+		undefined,
+	);
+});
