@@ -12,12 +12,13 @@ import { listen } from "../../test/support/peers.ts";
 import type { Random } from "../../test/support/random.ts";
 import { TABLE } from "./outputs.ts";
 
-/** The shares of requests whose response is lost, and of commits that somebody else overtakes. */
-const LOST = 0.2;
+/** The shares of responses that are lost, and of commits that somebody else overtakes. */
+const LOST_COMMITS = 0.5;
+const LOST_OTHERS = 0.1;
 const OVERTAKEN = 0.3;
 
 /** How many responses arrive between two that are lost. A run fails after five failed tries in a row. */
-const MIN_ARRIVED = 6;
+const MIN_ARRIVED = 2;
 
 /**
  * The table, as a customer creates it. An export would partition it by the day of `timestamp`, but
@@ -68,7 +69,7 @@ export async function startCatalog(s3: string, random: Random) {
 		const body = await buffer(request);
 		const isCommit = request.method === "POST" && request.url?.endsWith(`/tables/${TABLE}`);
 		const isOvertaken = isCommit && random.chance(OVERTAKEN);
-		const isLost = arrived >= MIN_ARRIVED && random.chance(LOST);
+		const isLost = arrived >= MIN_ARRIVED && random.chance(isCommit ? LOST_COMMITS : LOST_OTHERS);
 		arrived = isLost ? 0 : arrived + 1;
 		counts.requests += 1;
 		if (isCommit) counts.commits += 1;
