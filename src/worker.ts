@@ -32,6 +32,7 @@ const EVERY_MINUTE: Record<string, Part> = {
 		(await import("./people/personal_api_keys/expiry.ts")).announceExpiring(env, at),
 	"old sign-in links": async (env, at) =>
 		(await import("./sign_in/link/clean.ts")).deleteOldLinks(env, at),
+	"erased users": async (env) => (await import("./sign_in/erasure/clear.ts")).clearErased(env),
 	webhooks: async (env, at) =>
 		(await import("./activity/webhooks/deliver.ts")).enqueueDueWebhooks(env, at),
 };

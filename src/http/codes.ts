@@ -27,6 +27,7 @@ export const ERROR_CODES = [
 	"not_found",
 	"not_set_up",
 	"null",
+	"only_owner",
 	"outcome_unknown",
 	"parse_error",
 	"permission_denied",

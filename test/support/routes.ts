@@ -119,6 +119,7 @@ const BODIES: Record<string, Body> = {
 	startPluginConfigJob: () => ({ job: { type: "go" } }),
 	ingestEvents: () => [{ event: "seen", distinct_id: "someone" }],
 	updateUser: () => ({ first_name: "Renamed" }),
+	deleteUser: ({ owner }) => ({ email: owner.email }),
 	resetMemberTwoFactor: CODE,
 	confirmTwoFactor: CODE,
 	disableTwoFactor: CODE,
@@ -165,6 +166,8 @@ const FAILS: Record<string, number> = {
 	resetMemberTwoFactor: 400,
 	disableTwoFactor: 400,
 	replaceTwoFactorCodes: 400,
+	// The only owner of an organization can't.
+	deleteUser: 400,
 	beginPasskey: 403,
 	createPasskey: 403,
 	removePasskey: 400,

@@ -23,9 +23,15 @@ export type Operation = z.infer<typeof Operation>;
 /** The index of operations, from public/operations.json. It is the same for every caller. */
 let index: Operation[] | undefined;
 
-/** Returns all operations of the API that require a key. */
+/** What a person does themselves: a model that is misled could not make it undone. */
+const NEVER = ["deleteUser"];
+
+/** Returns the operations of the API that require a key, and that a model may call. */
 export async function operationsOf(caller: Caller): Promise<Operation[]> {
-	index ??= z.array(Operation).parse(await caller.asset("/operations.json"));
+	index ??= z
+		.array(Operation)
+		.parse(await caller.asset("/operations.json"))
+		.filter(({ operationId }) => !NEVER.includes(operationId));
 	return index;
 }
 
