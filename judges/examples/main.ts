@@ -119,6 +119,7 @@ const secrets = [
 	...(await signIn(record, "analyst@example.com", work)),
 	...(await twoFactor(record, uuid)),
 ];
+await people.erasure(record);
 await record.record("removeMember", { parameters: { user__uuid: uuid }, headers: RECEIPT });
 const codes = await devices(record, url);
 

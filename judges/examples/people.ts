@@ -43,6 +43,22 @@ export async function invites({ record, refuse }: Recorder) {
 	return { uuid: user?.uuid ?? "", key: personal_api_key?.value };
 }
 
+/** Invites somebody else, who deletes their account. */
+export async function erasure({ record, refuse }: Recorder) {
+	const email = "guest@example.com";
+	const body = { target_email: email, level: 1, send_email: false };
+	const { accept_url } = await record("createInvite", { body });
+	const accepting = { parameters: { token: tokenOf(accept_url) }, body: {}, key: null };
+	const { personal_api_key } = await record("acceptInvite", accepting);
+	const parameters = { uuid: "@me" };
+	await refuse("deleteUser", 400, {
+		parameters,
+		body: { email: "admin@example.com" },
+		key: personal_api_key?.value,
+	});
+	await record("deleteUser", { parameters, body: { email }, key: personal_api_key?.value });
+}
+
 export async function members({ record, refuse }: Recorder, user__uuid: string) {
 	await record("listMembers", { parameters: { search: "analyst", order: "-joined_at" } });
 	await record("updateMember", { parameters: { user__uuid }, body: { level: 8 } });

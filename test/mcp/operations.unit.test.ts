@@ -25,7 +25,8 @@ test("the index has every operation that takes a key, as the document does", () 
 	}
 });
 
-test.each(ids)(
+// A model can't delete its person.
+test.each(ids.filter((id) => id !== "deleteUser"))(
 	"%s is described without references, in a length that a model can read",
 	async (id) => {
 		const answer = await described(id);

@@ -193,9 +193,9 @@ export const erase = (tenant: Tenant, uuid: string, { email, ...given }: z.infer
 			...(await selectProvable(tenant, { uuid, given })),
 			...selects(tenant),
 		);
-		assertWhole(tenant);
 		const row = orNotFound(caller);
 		if (email.toLowerCase() !== row.email) throw invalid("email", "This isn't your email address.");
+		assertWhole(tenant);
 		assertHandedOver(memberships);
 		const proof = await proveRead(tenant, { row, attempts, given });
 		if (hasFactor(row) && !proof) throw proofRequired();

@@ -209,8 +209,10 @@ test("apps, restricted keys, service accounts and others can't delete a user", a
 		await keyFor(user.id, { scopes: ["user:write"] }),
 		await keyFor(user.id, { scoped_organizations: [home.id] }),
 		await keyFor(user.id, { client_id: "https://notes.example/app", audience: "api" }),
-		await keyFor((await serviceAccount(home)).user_id),
 	];
+	const account = await keyFor((await serviceAccount(home)).user_id);
+	const { body: itself } = await call("GET", ME, { key: account });
+	expect((await erase({ key: account, email: itself.email })).status).toBe(403);
 	for (const key of keys) expect((await erase({ ...user, key })).status).toBe(403);
 	const path = `/api/users/${user.uuid}`;
 	const body = { email: user.email };
