@@ -2,7 +2,7 @@
 import type { Command, Field, Group } from "../packages/cli/src/table.ts";
 import { LEVEL_NAMES } from "../src/db/schema/levels.ts";
 import { document, resolve } from "./client/document.ts";
-import { type Call, calls, parameterName } from "./client/operations.ts";
+import { type Call, calls, isFile, parameterName } from "./client/operations.ts";
 import type { Parameter, Schema } from "./client/schema.ts";
 import { write } from "./files.ts";
 
@@ -209,7 +209,11 @@ function commandOf(call: Call): Command {
 	};
 }
 
-const resources = Map.groupBy(calls(), ({ resource }) => resource);
+/** The calls with a command of their own. `exports download` reads files. */
+const resources = Map.groupBy(
+	calls().filter((call) => !isFile(call)),
+	({ resource }) => resource,
+);
 
 const groups = [...resources].map(([resource, list]): Group => {
 	const name = groupName(resource);

@@ -5,7 +5,7 @@
 import type { Operation as Known } from "../packages/client/src/operation.ts";
 import { CURRENT_VERSION } from "../src/http/versions.ts";
 import { capital, document } from "./client/document.ts";
-import { type Call, calls, parameterName } from "./client/operations.ts";
+import { type Call, calls, isFile, parameterName } from "./client/operations.ts";
 import { nameOf, type Parameter, type Schema } from "./client/schema.ts";
 import { comment, fields, indented, typeOf } from "./client/types.ts";
 import { write } from "./files.ts";
@@ -99,7 +99,9 @@ function argumentsOf(call: Call) {
 		.join(", ");
 }
 
-function responseOf({ response, receipt, media, item }: Call) {
+function responseOf(call: Call) {
+	const { response, receipt, media, item } = call;
+	if (isFile(call)) return "Promise<Response>";
 	if (receipt) return `Promise<${typeOf(receipt)} | undefined>`;
 	if (!response) return "Promise<void>";
 	if (media !== "application/json") return "Promise<string>";
@@ -126,6 +128,7 @@ const recordOf = (call: Call): Known => {
 		path,
 		...(body && { hasBody: true }),
 		...(item && { isList: true }),
+		...(isFile(call) && { isFile: true }),
 		...queryOf(call),
 		...(verb === "POST" &&
 			!operation.security.every((way) => "personal_api_key" in way) && {

@@ -49,9 +49,9 @@ function security(
 	path: string,
 	method: string,
 	object: ScopeObject | undefined,
-	runs: Operation["runs"],
+	own: Operation["scope"],
 ) {
-	if (object) return [{ personal_api_key: [scopeFor(object, method, runs)] }];
+	if (object) return [{ personal_api_key: [scopeFor(object, method, own)] }];
 	if (!takesKey({ open: true, path })) return [];
 	return [...(needsKey(path) ? [] : [{}]), { personal_api_key: [] }];
 }
@@ -93,7 +93,7 @@ function documentedOperation(
 		summary,
 		description,
 		tags: [section.name],
-		security: security(path, method, object, operation.runs),
+		security: security(path, method, object, operation.scope),
 		"x-access": accessOf(family, method, handlers),
 		parameters: parametersOf(route),
 		requestBody: requestBody(route),
@@ -162,8 +162,9 @@ for (const family of all) {
 		const operation = documentedOperation(family, method, below, handlers);
 		paths[path] = { ...paths[path], [method.toLowerCase()]: operation };
 		const { object } = family;
-		if (object)
-			index.push(entryOf(method, path, scopeFor(object, method, merge(handlers).runs), operation));
+		// A model has no use for the bytes of a file.
+		if (object && !merge(handlers).file)
+			index.push(entryOf(method, path, scopeFor(object, method, merge(handlers).scope), operation));
 	}
 }
 

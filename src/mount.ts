@@ -98,7 +98,7 @@ export function mount(app: Routes, row: Row, { routes }: Routes) {
 		if ("tenant" in row) {
 			base.use(
 				path,
-				scope(row.object, operationOf(handlers).runs),
+				scope(row.object, operationOf(handlers).scope),
 				controlled(row.access),
 				authenticate,
 				chooseVersion(),

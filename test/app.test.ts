@@ -25,8 +25,8 @@ test("the application has exactly the routes of the contract, with these scopes"
 				if (method === "ALL") return [];
 				const whole = mergePath(row.path, path);
 				const below = whole.replace(/\{[^}]*\}/g, "").replace(/(.)\/$/, "$1");
-				const { runs } = operationOf(chain);
-				const scope = "object" in row ? ` ${scopeFor(row.object, method, runs)}` : "";
+				const { scope: own } = operationOf(chain);
+				const scope = "object" in row ? ` ${scopeFor(row.object, method, own)}` : "";
 				return `${method} ${below.replace(/:(\w+)/g, "{$1}")}${scope}`;
 			});
 		}),

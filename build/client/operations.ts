@@ -71,6 +71,7 @@ const PARAMETERS: Record<string, string> = {
 	uuid: "user",
 	id: "id",
 	token: "token",
+	name: "name",
 };
 
 export const parameterName = (name: string) => {
@@ -139,6 +140,9 @@ function checkArguments({ operation, verb, path, body }: Call) {
 	if (operation.requestBody && !body)
 		throw new Error(`${verb} ${path} has a body that isn't JSON.`);
 }
+
+/** Whether the response of a call is a file, whose bytes the caller reads. */
+export const isFile = ({ response }: Call) => response?.format === "binary";
 
 const isForBrowsers = ({ responses }: Operation) =>
 	responses["200"]?.content?.["text/html"] !== undefined ||

@@ -6,6 +6,8 @@ import type { Json } from "./schemas.ts";
 const STRING = { type: "string" };
 const INTEGER = { type: "integer", minimum: 0 };
 
+const isFile = ({ operation }: Route) => operation.file !== undefined;
+
 type RequestHeader = {
 	description: string;
 	schema: Json;
@@ -43,6 +45,18 @@ const REQUEST_HEADERS: Record<string, RequestHeader> = {
 		schema: STRING,
 		on: hasTag,
 	},
+	Range: {
+		description:
+			"The part of the file to return (RFC 9110), such as `bytes=0-499`, `bytes=500-` or `bytes=-500` for the last 500 bytes. Several ranges return the whole file.",
+		schema: STRING,
+		on: isFile,
+	},
+	"If-Range": {
+		description:
+			"The `ETag` of the file of which you have a part already. If it is another file now, the response is a 200 with all of it.",
+		schema: STRING,
+		on: isFile,
+	},
 	"If-Match": {
 		description:
 			"The `ETag` of the object. If the object has changed since, the response is a 412 and nothing is done. `*` matches every object that exists.",
@@ -73,6 +87,9 @@ type ResponseHeader = {
 	/** Whether all these responses have the header. */
 	always?: true;
 };
+
+/** Whether the response is a file or a part of it. */
+const isPart = ({ status, route }: Response) => isFile(route) && (status === 200 || status === 206);
 
 const isError = ({ status }: Response) => status >= 400;
 
@@ -113,7 +130,7 @@ const RESPONSE_HEADERS: Record<string, ResponseHeader> = {
 	},
 	"Cache-Control": {
 		description:
-			"`private, no-cache` if there is an `ETag`: you can store the response, but check it with `If-None-Match` before you use it again. Otherwise `no-store`.",
+			"`private, no-cache` if there is an `ETag`, and `no-transform` if it is a file: you can store the response, but check it with `If-None-Match` before you use it again. Otherwise `no-store`.",
 		on: ({ status, route }) =>
 			isBelowApi(route) ||
 			status === 303 ||
@@ -132,12 +149,33 @@ const RESPONSE_HEADERS: Record<string, ResponseHeader> = {
 	ETag: {
 		description: "A hash of the response's content, for `If-None-Match` and `If-Match`.",
 		on: ({ status, route }) =>
-			(hasTag(route) || route.operation.isFile === true) && (status === 200 || status === 304),
+			(hasTag(route) || route.operation.isFile === true) && [200, 206, 304].includes(status),
 		always: true,
 	},
 	"Content-Disposition": {
 		description: "Suggests a name for the file. Missing unless the response is a file.",
-		on: ({ status, route }) => status === 200 && route.operation.download === true,
+		on: ({ status, route }) =>
+			(status === 200 && route.operation.download === true) || isPart({ status, route }),
+	},
+	"Accept-Ranges": {
+		description: "`bytes`: you can ask for a part of the file with `Range`.",
+		on: isPart,
+	},
+	"Content-Range": {
+		description:
+			"The part of the file in the response, such as `bytes 0-499/1234`, or with a 416 its size: `bytes */1234`.",
+		on: ({ status }) => status === 206 || status === 416,
+		always: true,
+	},
+	"Content-Digest": {
+		description:
+			"The SHA-256 of the response's content (RFC 9530), if it is the whole file and not too large.",
+		on: ({ status, route }) => status === 200 && isFile(route),
+	},
+	"Repr-Digest": {
+		description:
+			"The SHA-256 of the whole file (RFC 9530), also if the response has a part of it. Missing if the file is too large.",
+		on: isPart,
 	},
 	"x-d1-bookmark": {
 		description:

@@ -38,6 +38,7 @@ const DESCRIPTIONS: Record<number, string> = {
 	201: "Created",
 	202: "Accepted",
 	204: "Deleted",
+	206: "A part of the file",
 	303: "Continue at Location",
 	304: "Not modified",
 	400: "The request is invalid",
@@ -49,6 +50,7 @@ const DESCRIPTIONS: Record<number, string> = {
 	412: "The object has changed: its ETag isn't in If-Match",
 	413: "The body is too large",
 	415: "The body is not JSON",
+	416: "The file has none of the bytes in Range",
 	429: "Too many requests",
 	503: "Unavailable",
 };
@@ -56,7 +58,7 @@ const DESCRIPTIONS: Record<number, string> = {
 /** Returns the statuses of errors that follow from a route's method, path and metadata. */
 function errorStatuses(route: Route) {
 	const { method, path, open, operation } = route;
-	const { body, form, media, sameOrigin } = operation;
+	const { body, file, form, media, sameOrigin } = operation;
 	const hasParameters = path.includes("{");
 	const page = media === "text/html";
 	return [
@@ -76,6 +78,7 @@ function errorStatuses(route: Route) {
 		...(page ? [410] : []),
 		...(body || form ? [413] : []),
 		...(body ? [415] : []),
+		...(file ? [416] : []),
 	];
 }
 
@@ -88,6 +91,7 @@ const CODES: Record<number, string[]> = {
 	412: ["precondition_failed"],
 	413: ["request_too_large"],
 	415: ["unsupported_media_type"],
+	416: ["range_not_satisfiable"],
 	429: ["throttled"],
 };
 
@@ -156,17 +160,25 @@ function errorResponse(status: number, route: Route, own: Record<string, string>
 
 /** Returns the responses of an operation by status, without the headers that all responses have. */
 function partsOf(route: Route, own: Record<string, string>): [number, object][] {
-	const { status = 200, media, also = {}, download } = route.operation;
+	const { status = 200, media, file, also = {}, download } = route.operation;
 	const response = responseOf(route.operation);
 	const example = answerExample(route.id);
 	const json = response && content(schemaOf(response), undefined, example).content;
 	const files = download ? Object.values(MEDIA).map((type) => text(type).content) : [];
+	const binary = file && {
+		content: Object.assign(
+			{},
+			...file.map((type) => content({ type: "string", format: "binary" }, type).content),
+		),
+	};
 	const success = {
+		...binary,
 		...(json && { content: Object.assign({}, json, ...files) }),
 		...(media && text(media, example)),
 	};
 	return [
 		[status, success],
+		...(binary ? [[206, binary] satisfies [number, object]] : []),
 		...(hasTag(route) ? [[304, {}] satisfies [number, object]] : []),
 		...Object.entries(also).map(([status, shape]): [number, object] => [
 			Number(status),

@@ -37,8 +37,8 @@ export const isRetryable = (route: Route) =>
 	route.method === "POST" && isBelowApi(route) && takesKey(route) && !needsKey(route.path);
 
 /** Whether a successful response has a body. */
-export const hasBody = ({ response, page, feed, media }: Operation) =>
-	(response ?? page ?? feed ?? media) !== undefined;
+export const hasBody = ({ response, page, feed, media, file }: Operation) =>
+	(response ?? page ?? feed ?? media ?? file) !== undefined;
 
 /** Whether responses of the route have an `ETag` (docs/api.md#caching-and-conditional-requests). */
 export const hasTag = (route: Route) =>

@@ -121,6 +121,8 @@ export const LISTS: Record<string, List> = {
 		limit: LIMITS.ranges,
 	},
 	listBatchExportRunLogs: LOG,
+	// Each run has one.
+	listBatchExportRunFiles: { owner: "runs", limit: 1 },
 	listBatchExportBackfills: {
 		owner: "runs",
 		few: ["after=2099-01-01", "before=2000-01-01"],
@@ -204,6 +206,7 @@ export const LISTS: Record<string, List> = {
 	listProjectBatchExportRanges: { owner: "runs", limit: LIMITS.ranges },
 	listProjectBatchExportRuns: { owner: "runs" },
 	listProjectBatchExportRunLogs: { owner: "runs" },
+	listProjectBatchExportRunFiles: { owner: "runs", limit: 1 },
 	listProjectBatchExportBackfills: { owner: "runs" },
 	listPluginConfigs: { owner: "configs" },
 	listOrganizationPluginConfigs: { owner: "configs", few: ["plugin=10000001"] },

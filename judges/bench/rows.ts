@@ -280,6 +280,7 @@ export const MANY: [table: string, columns: Columns, max?: number][] = [
 			finished_at: milliseconds(TIME),
 			// The log of a run is read until then.
 			last_updated_at: String(Date.UTC(2099)),
+			files: `'[{"key":"row.jsonl","rows":1,"bytes":1,"etag":"1","digest":null}]'`,
 		},
 	],
 	[

@@ -45,8 +45,9 @@ type Sum = AccessKind & {
 function kindOf(c: Context<App>): AccessKind | undefined {
 	const { status, headers } = c.res;
 	if (status === 403) return { scope: "Request", activity: "denied" };
-	if (status !== 200) return undefined;
-	if (headers.get("content-disposition")?.startsWith("attachment"))
+	if (status !== 200 && status !== 206) return undefined;
+	// A HEAD downloads nothing.
+	if (c.req.method === "GET" && headers.get("content-disposition")?.startsWith("attachment"))
 		return { scope: "Request", activity: "downloaded" };
 	return c.get("scope") === "activity_log:read"
 		? { scope: "ActivityLog", activity: "read" }

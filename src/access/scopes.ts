@@ -49,10 +49,10 @@ export const READ_SCOPES = scopes.filter((scope) => scope.endsWith(":read"));
 
 /**
  * Returns the scope that an operation requires: `:read` for GET and HEAD, `:write` for all others.
- * @param runs the scope of the operation if it only runs the object
+ * @param own the scope of the operation if it requires another one
  */
-export const scopeFor = (object: ScopeObject, method: string, runs?: Scope): Scope =>
-	isRead(method) ? `${object}:read` : (runs ?? `${object}:write`);
+export const scopeFor = (object: ScopeObject, method: string, own?: Scope): Scope =>
+	own ?? (isRead(method) ? `${object}:read` : `${object}:write`);
 
 /** Returns the scopes that include `scope`: itself, `*`, and what allows more of the same object. */
 export function scopesWith(scope: string) {
@@ -69,10 +69,10 @@ export const hasScope = (granted: string[], scope: string) =>
  * Requires a scope of `object`, which the guard checks, and which a 401 names. `test/mount.test.ts`
  * reads the object.
  */
-export const scope = (object: ScopeObject, runs?: Scope) =>
+export const scope = (object: ScopeObject, own?: Scope) =>
 	Object.assign(
 		createMiddleware<App>(async (c, next) => {
-			const scope = scopeFor(object, c.req.method, runs);
+			const scope = scopeFor(object, c.req.method, own);
 			c.set("scope", scope);
 			c.set("needed_scopes", scope);
 			await next();

@@ -32,6 +32,7 @@ export const ERROR_CODES = [
 	"parse_error",
 	"permission_denied",
 	"precondition_failed",
+	"range_not_satisfiable",
 	"request_too_large",
 	"required",
 	"sign_in_not_tested",

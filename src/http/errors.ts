@@ -147,6 +147,12 @@ export const preconditionFailed = (
 	detail = "The object has changed: its ETag is not in If-Match.",
 ) => error(412, "precondition_failed", detail);
 
+/** 416: the file has none of the bytes that `Range` asks for. */
+export const rangeNotSatisfiable = (bytes: number) =>
+	error(416, "range_not_satisfiable", `The file has ${bytes} bytes.`, {
+		"Content-Range": `bytes */${bytes}`,
+	});
+
 export const methodNotAllowed = (method: string, allowed: string[]) =>
 	error(405, "method_not_allowed", `Method "${method}" not allowed.`, {
 		Allow: allowed.join(", "),

@@ -27,7 +27,8 @@ const listed = (header: string) =>
 export const tagsIn = (header: string) =>
 	listed(header).map((tag) => tag.replace(`${PRETTY_SUFFIX}"`, '"'));
 
-const isKnown = (header: string, tag: string) =>
+/** Whether `If-None-Match` has an ETag. */
+export const isKnown = (header: string, tag: string) =>
 	listed(header).some((known) => known === "*" || known === tag);
 
 const hasContent = ({ status, headers }: Response) =>
@@ -35,7 +36,7 @@ const hasContent = ({ status, headers }: Response) =>
 
 /**
  * Adds an `ETag` to responses with content to a GET under `/api`, or returns 304 if the client has
- * the content already. Other responses must not be stored
+ * the content already, except to files, which have one. Other responses must not be stored
  * (docs/api.md#caching-and-conditional-requests).
  */
 export const caching = createMiddleware<App>(async (c, next) => {
@@ -43,6 +44,11 @@ export const caching = createMiddleware<App>(async (c, next) => {
 	// Hono's `c.header` would create a new response for each header.
 	c.res.headers.set("Cache-Control", "no-store");
 	c.res.headers.append("Vary", "Authorization, Cookie, Tenantry-Version");
+	if (c.res.headers.has("ETag")) {
+		// A file (file.ts). A proxy that compressed it would change the bytes of its digest.
+		c.res.headers.set("Cache-Control", "private, no-cache, no-transform");
+		return;
+	}
 	if (!isRead(c.req.method) || !hasContent(c.res)) return;
 	const compact = c.get("compact");
 	const isPretty = compact !== undefined && c.req.query(PRETTY) !== undefined;

@@ -6,7 +6,10 @@ import { allowedOrigins } from "./origins.ts";
 
 /** The response headers that scripts of other origins may read. */
 const EXPOSED_HEADERS = [
+	"Accept-Ranges",
+	"Content-Digest",
 	"Content-Disposition",
+	"Content-Range",
 	"Deprecation",
 	"ETag",
 	"Idempotency-Replayed",
@@ -14,6 +17,7 @@ const EXPOSED_HEADERS = [
 	"Preference-Applied",
 	"RateLimit",
 	"RateLimit-Policy",
+	"Repr-Digest",
 	"Retry-After",
 	"Server-Timing",
 	"Sunset",

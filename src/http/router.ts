@@ -43,8 +43,11 @@ export type Text = {
 	 * that they do imply is listed too, if the operation has a rule of its own with it.
 	 */
 	errors?: Record<string, string>;
-	/** The scope that is enough because the operation only runs an object. */
-	runs?: "batch_export:run";
+	/**
+	 * The scope that is required instead of the one that follows from the method: less for an operation
+	 * that only runs an object, more for a read of what only a change could give away otherwise.
+	 */
+	scope?: "batch_export:run" | "batch_export:write";
 };
 
 /** A route's metadata, from which the OpenAPI document is generated. */
@@ -60,6 +63,8 @@ export type Operation = Partial<Text> & {
 	nullable?: true;
 	/** The response is a static file. */
 	isFile?: true;
+	/** The response is a file of one of these media types, of which a client can ask for a part. */
+	file?: readonly string[];
 	/** Other responses that aren't errors, by status. `z.void()` means no body. */
 	also?: Record<number, z.ZodType>;
 	/** The media type of a response that isn't JSON. */
@@ -195,6 +200,10 @@ export const samlMetadata = (text: Text) => document({ status: 200, media: "text
 /** 200 with a JSON file of the schema `response`, which the compiler can't check. */
 export const jsonFile = (response: z.ZodType, text: Text) =>
 	document({ status: 200, response, isFile: true, also: { 304: z.void() }, ...text });
+
+/** 200 or 206 with a file or a part of it (src/http/file.ts). `file`: its possible media types. */
+export const fileOf = (file: readonly string[], text: Text) =>
+	document({ status: 200, file, ...text });
 
 /** 200 with a page. */
 const page = <R>(operation: Operation) =>

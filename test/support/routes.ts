@@ -271,6 +271,7 @@ export const address = (path: string, world: World) =>
 		.replace(":user_uuid", world.member)
 		.replace(":run_id/retry", `${world.ended_run}/retry`)
 		.replace(":run_id", world.run)
+		.replace(":name", world.file)
 		.replace(":backfill_id", world.backfill)
 		.replace(":delivery_id", world.delivery)
 		.replace(":domain_id", world.domain)

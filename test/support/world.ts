@@ -82,7 +82,7 @@ export async function call(
 	});
 	await assertDocumented(request, response);
 	const text = new TextDecoder().decode(await response.arrayBuffer());
-	const json = response.headers.get("content-type")?.startsWith("application/json");
+	const json = /^application\/json\b/.test(response.headers.get("content-type") ?? "");
 	return {
 		status: response.status,
 		headers: response.headers,
@@ -341,6 +341,16 @@ export const insertGrant = (user_id: number, id: string, key: object = {}) =>
 			.values({ key_id: id, family: "", hash: "", expires_at: "2999-01-01T00:00:00.000Z" }),
 	] as const;
 
+const FILE = "one.jsonl";
+
+/** Stores a file of a run, and returns what the run's row says about it. */
+async function storedFile() {
+	const key = `runs/${FILE}`;
+	const httpMetadata = { contentType: "application/jsonl" };
+	const { etag, size: bytes } = await env.EXPORTS.put(key, "{}\n", { httpMetadata });
+	return { key, rows: 1, bytes, etag, digest: null };
+}
+
 /** Creates a tenant with an object for every parameter in the routes' paths. */
 export async function furnished() {
 	const home = await world();
@@ -354,6 +364,7 @@ export async function furnished() {
 	const [audit_stream, client] = [v7(), v7()];
 	const [scim_token, scim_group] = [v7(), v7()];
 	const [role, access_control] = [v7(), v7()];
+	const file = await storedFile();
 	const ofBackfill = { backfill_id: backfill, by: "event" as const, ...LEASED };
 	const [event] = await db
 		.insert(activityLog)
@@ -553,6 +564,7 @@ export async function furnished() {
 				id: run,
 				data_interval_start: "2026-01-01T01:00:00.000Z",
 				data_interval_end: "2026-01-01T02:00:00.000Z",
+				files: [file],
 			},
 		]),
 	]);
@@ -610,6 +622,7 @@ export async function furnished() {
 		backfill,
 		run,
 		ended_run,
+		file: FILE,
 		destination: destination.id,
 		frontend: frontend.id,
 		importer: importer.id,

@@ -108,16 +108,17 @@ class Calls {
 	}
 
 	async #one(operation: Call, parameters: Parameters, body: unknown, options: RequestOptions) {
-		const { call, verb, path: route, ignoresIdempotencyKey } = operation;
+		const { call, verb, path: route, ignoresIdempotencyKey, isFile } = operation;
 		const path = pathOf(operation, parameters) + queryOf(operation, parameters);
 		const known = verb === "PATCH" ? parameters[ETAG] : null;
 		const ifMatch = options.ifMatch === undefined ? known : options.ifMatch;
-		const request = { call, verb, route, path, body, isRepeatable: !ignoresIdempotencyKey };
+		const isRepeatable = !ignoresIdempotencyKey;
+		const request = { call, verb, route, path, body, isRepeatable, isFile };
 		const { value, etag } = await this.#transport.send(
 			{ ...request, mayBeDone: (error) => this.#mayBeDone(request, error, options) },
 			{ ...options, ifMatch },
 		);
-		if (isObject(value)) Object.assign(value, { [ETAG]: etag });
+		if (isObject(value) && !isFile) Object.assign(value, { [ETAG]: etag });
 		return value;
 	}
 

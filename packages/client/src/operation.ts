@@ -7,6 +7,8 @@ export type Operation = {
 	hasBody?: true;
 	/** Whether the response is a page of a list. */
 	isList?: true;
+	/** Whether the response is a file, whose bytes the caller reads. */
+	isFile?: true;
 	/** The names of its query parameters, except those of all lists. */
 	query?: string[];
 	/** Whether the service ignores `Idempotency-Key`, so that the call isn't repeated. */

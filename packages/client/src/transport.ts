@@ -15,6 +15,8 @@ export type Request = {
 	body?: unknown;
 	/** Whether the service executes the request only once if it is sent twice. */
 	isRepeatable: boolean;
+	/** Whether to return the response without reading its body. */
+	isFile?: true | undefined;
 	/**
 	 * Returns a result if the error shows that an earlier attempt succeeded but its response was
 	 * lost.
@@ -150,28 +152,34 @@ export class Transport {
 
 	/** Makes one attempt. Returns errors instead of throwing them. */
 	async #attempt(
-		{ path }: Request,
+		{ path, isFile }: Request,
 		init: RequestInit,
 		options: RequestOptions,
 		signal: AbortSignal,
 	) {
 		const ms = options.timeout ?? this.#options.timeout ?? TIMEOUT_MS;
-		const limit = AbortSignal.timeout(ms);
+		const limit = new AbortController();
+		const timer = setTimeout(() => limit.abort(), ms);
 		const send = this.#options.fetch ?? fetch;
+		// The limits don't apply to reading a file.
+		const signals = isFile ? [options.signal ?? []].flat() : [signal];
 		try {
 			const response = await send(this.#base + path, {
 				...init,
 				headers: this.#withBookmark(init.headers),
-				signal: AbortSignal.any([signal, limit]),
+				signal: AbortSignal.any([...signals, limit.signal]),
 			});
-			const text = await response.text();
+			const isRead = !isFile || !response.ok;
+			const text = isRead ? await response.text() : "";
 			if (!response.ok) return errorOf(response, text, this.#options.key ? "" : NO_KEY);
 			this.#remember(response.headers.get("x-d1-bookmark"));
-			return resultOf(response, text);
+			return resultOf(response, isRead ? text : undefined);
 		} catch (error) {
-			return limit.aborted
+			return limit.signal.aborted
 				? connectionError("timeout", `No response in ${ms} ms.`, error)
 				: connectionError("network", error instanceof Error ? error.message : `${error}`, error);
+		} finally {
+			clearTimeout(timer);
 		}
 	}
 
@@ -212,9 +220,12 @@ export class Transport {
 const outcomeOf = ({ status, requestId, code, detail }: TenantryError) =>
 	status > 0 ? { status, requestId: requestId ?? undefined } : { error: `${code}: ${detail}` };
 
-function resultOf({ status, headers }: Response, text: string) {
+/** Returns the result of a response with this text; undefined: it wasn't read. */
+function resultOf(response: Response, text: string | undefined) {
+	const { status, headers } = response;
 	const isJson = headers.get("content-type")?.startsWith("application/json");
-	const value: unknown = text === "" ? undefined : isJson ? JSON.parse(text) : text;
+	const read: unknown = text && isJson ? JSON.parse(text) : text || undefined;
+	const value = text === undefined ? response : read;
 	const requestId = headers.get("x-request-id") ?? undefined;
 	return { value, etag: headers.get("etag"), status, requestId };
 }

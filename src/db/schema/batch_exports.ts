@@ -67,6 +67,17 @@ export const LEVELS = ["DEBUG", "INFO", "WARNING", "ERROR"] as const;
 /** The destination of an export's rows (docs/exports.md#destinations). */
 export type Destination = { type: string; config: Record<string, unknown> };
 
+/** A file that a run wrote to the service's own bucket. */
+export type StoredFile = {
+	key: string;
+	rows: number;
+	bytes: number;
+	/** R2's ETag, without quotes: the object has another one after it was replaced. */
+	etag: string;
+	/** The SHA-256 in hexadecimal digits; null if the run wrote too much to read it back. */
+	digest: string | null;
+};
+
 /**
  * No foreign key to the project: running exports must be cleaned up after it is deleted.
  *
@@ -201,6 +212,11 @@ export const batchExportRuns = sqliteTable(
 		bytes: integer().notNull().default(0),
 		/** The number of values that were written as null because their column can't store them. */
 		unfit_values: integer().notNull().default(0),
+		/**
+		 * The files of a completed run in the service's own bucket. null: it writes elsewhere, hasn't
+		 * completed, or began before files were recorded.
+		 */
+		files: text({ mode: "json" }).$type<StoredFile[]>(),
 		created_at: moment().notNull().$defaultFn(now),
 		/** When it started; a retry sets it again. null after it has ended. */
 		started_at: moment(),

@@ -5,6 +5,7 @@ import { page } from "../../http/page.ts";
 import {
 	accepted,
 	created,
+	fileOf,
 	noContent,
 	ok,
 	paginated,
@@ -12,8 +13,10 @@ import {
 	router,
 } from "../../http/router.ts";
 import { TestResult } from "../../outbound/steps.ts";
+import { FILE_TYPES } from "../destinations/files/names.ts";
 import * as backfills from "./backfills.ts";
 import * as duplicates from "./duplicate.ts";
+import * as files from "./files.ts";
 import * as handOvers from "./hand_over.ts";
 import * as history from "./history.ts";
 import * as logs from "./logs.ts";
@@ -25,6 +28,7 @@ import {
 	BatchExport,
 	BatchExportBackfill,
 	BatchExportDay,
+	BatchExportFile,
 	BatchExportLogEntry,
 	BatchExportRange,
 	BatchExportRun,
@@ -73,6 +77,7 @@ const routes = ({ Id, section, listed, added }: Mounted) =>
 		parameters: {
 			id: z.guid().describe("The export's id."),
 			run_id: z.guid().describe("The run's id."),
+			name: z.string().describe("The file's name."),
 			backfill_id: z.guid().describe("The backfill's id."),
 		},
 	})
@@ -149,7 +154,7 @@ const routes = ({ Id, section, listed, added }: Mounted) =>
 			"/:id/backfill",
 			ok(BackfilledExport, {
 				id: `backfill${Id}`,
-				runs: RUN,
+				scope: RUN,
 				summary: "Start a backfill",
 				description:
 					"Exports the windows in the range, one after another, also while the export is paused. Returns the export and the `backfill_id` immediately. A project can have three running backfills. 409 if a running backfill exports the range already.",
@@ -162,7 +167,7 @@ const routes = ({ Id, section, listed, added }: Mounted) =>
 			"/:id/pause",
 			ok(BatchExport, {
 				id: `pause${Id}`,
-				runs: RUN,
+				scope: RUN,
 				summary: "Pause an export",
 				description:
 					"Scheduled runs no longer start; runs that have started continue. Pausing a paused export changes nothing.",
@@ -174,7 +179,7 @@ const routes = ({ Id, section, listed, added }: Mounted) =>
 			"/:id/unpause",
 			ok(UnpausedExport, {
 				id: `unpause${Id}`,
-				runs: RUN,
+				scope: RUN,
 				summary: "Unpause an export",
 				description:
 					"Scheduled runs start again. With `backfill`, what arrived during the pause is exported too, and the response has the `backfill_id`.",
@@ -216,7 +221,7 @@ const routes = ({ Id, section, listed, added }: Mounted) =>
 			"/:id/retry_failed",
 			accepted(RetriedWindows, {
 				id: `retry${Id}`,
-				runs: RUN,
+				scope: RUN,
 				summary: "Export what wasn't delivered",
 				description:
 					"Retries the failed runs that `undelivered` counts, and adds runs for the windows that the schedule has passed over, oldest first, at most 500 of each. Repeating the request is safe: windows that are being exported don't count. The response comes immediately.",
@@ -314,7 +319,7 @@ const routes = ({ Id, section, listed, added }: Mounted) =>
 			"/:id/runs/:run_id/cancel",
 			ok(BatchExportRun, {
 				id: `cancel${Id}Run`,
-				runs: RUN,
+				scope: RUN,
 				summary: "Cancel a run",
 				description:
 					"The run ends as `Cancelled`. 400 if it has already ended. Its window isn't exported again unless you retry the run.",
@@ -326,7 +331,7 @@ const routes = ({ Id, section, listed, added }: Mounted) =>
 			"/:id/runs/:run_id/retry",
 			ok(BatchExportRun, {
 				id: `retry${Id}Run`,
-				runs: RUN,
+				scope: RUN,
 				summary: "Retry a run",
 				description:
 					"Continues where the run ended if nothing has changed since, and starts over otherwise. 400 if the run hasn't ended, or its unfinished output is still being removed.",
@@ -348,6 +353,28 @@ const routes = ({ Id, section, listed, added }: Mounted) =>
 			query(logFilters, (tenant, run_id, c) => runs.find(tenant, c.req.param("id") ?? "", run_id)),
 			async (c) =>
 				c.json(await logs.listOfRun(c.var.tenant, c.req.param(), page(c), c.req.valid("query"))),
+		)
+		.get(
+			"/:id/runs/:run_id/files",
+			paginated(BatchExportFile, {
+				id: `list${Id}RunFiles`,
+				summary: "List the files of a run",
+				description:
+					"Lists the files that the run wrote to the service's own bucket (`R2`), in the order of their rows. Empty until the run is complete, and for other destinations.",
+			}),
+			async (c) => c.json(await files.list(c.var.tenant, c.req.param(), page(c))),
+		)
+		.get(
+			"/:id/runs/:run_id/files/:name",
+			fileOf(FILE_TYPES, {
+				id: `download${Id}RunFile`,
+				scope: "batch_export:write",
+				summary: "Download a file of a run",
+				description:
+					"Returns the file, or with `Range` a part of it. Whoever can change the destination of an export could send its rows anywhere, so this requires the same scope and access. 404 if a later run or somebody else has replaced or removed the file.",
+			}),
+			needs("editor"),
+			async (c) => files.download(c, c.req.param(), c.req.param("name")),
 		)
 		.get(
 			"/:id/backfills",
@@ -377,7 +404,7 @@ const routes = ({ Id, section, listed, added }: Mounted) =>
 			"/:id/backfills/:backfill_id/cancel",
 			ok(BatchExportBackfill, {
 				id: `cancel${Id}Backfill`,
-				runs: RUN,
+				scope: RUN,
 				summary: "Cancel a backfill",
 				description: "Cancels its runs that haven't ended. What they wrote stays.",
 			}),

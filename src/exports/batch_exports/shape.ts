@@ -105,6 +105,21 @@ export const BatchExportRun = z
 	})
 	.meta({ id: "BatchExportRun" });
 
+/** A file of a run in the service's own bucket (docs/exports.md#downloading-files). */
+export const BatchExportFile = z
+	.object({
+		name: z.string().describe("The file's name, which identifies it in the run."),
+		rows: z.int().describe("How many rows it has."),
+		bytes: z.int().describe("Its size."),
+		digest: z
+			.string()
+			.nullable()
+			.describe(
+				"The SHA-256 of the file, in hexadecimal digits; null if the run wrote more than 8 GiB before it.",
+			),
+	})
+	.meta({ id: "BatchExportFile" });
+
 /** An export (docs/exports.md). */
 export const BatchExport = z
 	.object({

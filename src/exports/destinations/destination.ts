@@ -1,3 +1,4 @@
+import type { StoredFile } from "../../db/schema/batch_exports.ts";
 import type { Step } from "../../outbound/steps.ts";
 import type { Column, Model, Row } from "../query/rows.ts";
 
@@ -21,8 +22,14 @@ export type Job = {
 /** The input of a test: rows, and the job of the run that they would belong to. */
 export type Sample = { job: Job; rows: Row[] };
 
-/** The output of a run: the names of its files, if it has files, and the warnings for its log. */
-type Closed = { files?: string[]; warnings?: string[] };
+/** The output of a run: its files, if it has files, and the warnings for its log. */
+type Closed = {
+	/** The names of the files. */
+	files?: string[];
+	/** Those that people can download, because they are in the service's own bucket. */
+	stored?: StoredFile[] | null;
+	warnings?: string[];
+};
 
 /** Writes the rows of a run. `open` gets its state, stored with the source's position. */
 export type Sink<State> = {

@@ -3,7 +3,11 @@ import { drizzle } from "drizzle-orm/d1";
 import { commitIfCurrent } from "../../access/unit_of_work.ts";
 import { assertExists, type Database } from "../../db/client.ts";
 import { bySystem } from "../../db/record.ts";
-import { batchExportDays, batchExportRuns } from "../../db/schema/batch_exports.ts";
+import {
+	batchExportDays,
+	batchExportRuns,
+	type StoredFile,
+} from "../../db/schema/batch_exports.ts";
 import { NO_LEASE } from "../../delivery/lease.ts";
 import { pluralize } from "../../lib/text.ts";
 import { now } from "../../lib/time.ts";
@@ -43,6 +47,7 @@ type Outcome = Progress &
 				latest_error: null;
 				records_total_count: number;
 				files: string[];
+				stored: StoredFile[] | null;
 				warnings: string[];
 		  }
 		| { status: "Failed" | "FailedRetryable"; latest_error: string }
@@ -140,6 +145,7 @@ export async function endRun(attempt: Attempt, outcome: Outcome) {
 			records_total_count: outcome.records_total_count,
 			bytes: outcome.bytes,
 			unfit_values: outcome.unfit_values,
+			files: outcome.stored,
 		}),
 	};
 	const ended = await commitIfCurrent(env, db, {

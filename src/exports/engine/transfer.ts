@@ -170,7 +170,7 @@ export async function transferRows(
 	}
 	// `close` makes files appear, so check first that this attempt is still the current one.
 	if (!isFresh) await checkCurrent(attempt);
-	const { files = [], warnings = [] } = await sink.close();
+	const { files = [], stored = null, warnings = [] } = await sink.close();
 	await endRun(attempt, {
 		...progress,
 		...figures,
@@ -178,6 +178,7 @@ export async function transferRows(
 		latest_error: null,
 		records_total_count,
 		files,
+		stored,
 		warnings,
 	});
 	return true;

@@ -99,6 +99,7 @@ describe("the files of earlier runs", () => {
 	function listing() {
 		const state: { error: Error | null; lists: number } = { error: null, lists: 0 };
 		const EXPORTS = {
+			get: (key: string) => env.EXPORTS.get(key),
 			head: (key: string) => env.EXPORTS.head(key),
 			put: (key: string, body: Uint8Array, options: R2PutOptions) =>
 				env.EXPORTS.put(key, body, options),
@@ -196,6 +197,7 @@ test("a run holds one part at a time, in one buffer of that size", async () => {
 		},
 	});
 	const EXPORTS = {
+		get: (key: string) => env.EXPORTS.get(key),
 		head: (key: string) => env.EXPORTS.head(key),
 		createMultipartUpload: (key: string, options: R2MultipartOptions) =>
 			env.EXPORTS.createMultipartUpload(key, options),

@@ -249,6 +249,7 @@ test("a window that a retry exports again leaves its rows once, even if that is 
 		.set({ finished_at: null, status: "Starting", ...LEASED, lease: 2 })
 		.where(eq(batchExportRuns.id, run.run_id));
 	const EXPORTS: R2Bucket = Object.assign(Object.create(env.EXPORTS), {
+		get: (key: string) => env.EXPORTS.get(key),
 		put: (key: string, value: Uint8Array, options: R2PutOptions) =>
 			env.EXPORTS.put(key, value, options),
 		head: (key: string) => env.EXPORTS.head(key),

@@ -1023,6 +1023,7 @@ describe("a run that", () => {
 			let upload = "";
 			let aborts = 0;
 			const EXPORTS: R2Bucket = Object.assign(Object.create(env.EXPORTS), {
+				get: (key: string) => env.EXPORTS.get(key),
 				async createMultipartUpload(key: string, options: R2MultipartOptions) {
 					const begun = await env.EXPORTS.createMultipartUpload(key, options);
 					upload = begun.uploadId;
@@ -1059,6 +1060,7 @@ describe("a run that", () => {
 		const { export_id } = await exporting(R2(), 0);
 		const { run, find } = await launched(export_id);
 		const EXPORTS: R2Bucket = Object.assign(Object.create(env.EXPORTS), {
+			get: (key: string) => env.EXPORTS.get(key),
 			resumeMultipartUpload: () => ({
 				abort: async () => {
 					throw new Error("There is no such bucket.");

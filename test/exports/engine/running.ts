@@ -182,6 +182,7 @@ export async function launched(batch_export: string, end = HOUR.end_at) {
 export function atPart(n: number, happens: () => Promise<void>): Partial<Env> {
 	let parts = 0;
 	const EXPORTS: R2Bucket = Object.assign(Object.create(env.EXPORTS), {
+		get: (key: string) => env.EXPORTS.get(key),
 		createMultipartUpload: (key: string, options: R2MultipartOptions) =>
 			env.EXPORTS.createMultipartUpload(key, options),
 		put: (key: string, value: Uint8Array, options: R2PutOptions) =>

@@ -394,6 +394,7 @@ describe("a tick", () => {
 		await logOfExport(export_id, { timestamp: iso(Date.now() - 8 * 24 * HOUR) });
 		const left: number[] = [];
 		const EXPORTS: R2Bucket = Object.assign(Object.create(env.EXPORTS), {
+			get: (key: string) => env.EXPORTS.get(key),
 			resumeMultipartUpload: () => ({
 				abort: async () => {
 					left.push((await storedEntries(export_id)).length);

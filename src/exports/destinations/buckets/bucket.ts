@@ -44,6 +44,15 @@ export type Bucket = {
 	/** Returns the object's mark; null if there is no object or it can't be read. */
 	mark(key: string): Promise<Mark | null>;
 	remove(key: string): Promise<void>;
+	/**
+	 * Reads an object back. Only the service's own bucket has it.
+	 * @param max above this size, in bytes, there is no digest
+	 * @returns null if there is no object
+	 */
+	inspect?(
+		key: string,
+		max: number,
+	): Promise<{ bytes: number; etag: string; digest: string | null } | null>;
 	/** Yields the keys of all objects that begin with the prefix, page by page. */
 	list(prefix: string): AsyncIterable<string[]>;
 };

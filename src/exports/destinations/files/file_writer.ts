@@ -5,6 +5,7 @@ import type { Column, Row } from "../../query/rows.ts";
 import { PART_BYTES } from "../buckets/bucket.ts";
 import { type FilesConfig, lineCompression } from "./names.ts";
 import type { PartWriter } from "./part_writer.ts";
+import type { State } from "./uploads.ts";
 
 /** How many more bytes than a part are collected, because sizes are approximate. */
 const MARGIN_BYTES = 2 ** 18;
@@ -21,14 +22,15 @@ function encoderOf(config: FilesConfig, columns: Column[], offset = 0, state = "
 	}
 }
 
-/** Encodes rows into the files of a run, from the `state` of the encoder on. */
+/** Encodes rows into the files of a run, from the `encoder`'s state on. */
 export function fileWriter(
 	config: FilesConfig,
 	columns: Column[],
 	parts: PartWriter,
-	state: string,
+	{ encoder: state, rows: counted }: Pick<State, "encoder" | "rows">,
 ) {
 	let encoder = encoderOf(config, columns, parts.size(), state);
+	const counts = counted && [...counted];
 
 	async function append(pieces: Uint8Array[]) {
 		for (const piece of pieces) await parts.append(piece);
@@ -43,8 +45,11 @@ export function fileWriter(
 		/** The size of the current file so far, in bytes. Approximate if rows aren't encoded yet. */
 		size: () => parts.size() + encoder.pending,
 		state: () => encoder.state(),
+		/** How many rows each file has so far; undefined if they weren't counted from the start. */
+		rows: () => counts && [...counts],
 
 		async write(rows: Row[], bytes: number) {
+			counts?.push((counts.pop() ?? 0) + rows.length);
 			await append(await encoder.write(rows, bytes));
 		},
 
@@ -60,6 +65,7 @@ export function fileWriter(
 			encoder.release?.();
 			parts.nextFile();
 			encoder = encoderOf(config, columns);
+			counts?.push(0);
 		},
 
 		/** Ends the last file. A file without an upload stays in memory, for `Uploads.close`. */

@@ -20,6 +20,11 @@ const COMPRESSIONS = {
 	zstd: { suffix: ".zst", type: "application/zstd" },
 };
 
+/** The media types of all files. */
+export const FILE_TYPES = [...Object.values(FORMATS), ...Object.values(COMPRESSIONS)].map(
+	({ type }) => type,
+);
+
 /** Returns how lines are compressed. Only Parquet supports snappy. */
 export const lineCompression = ({ compression }: FilesConfig) =>
 	compression === "snappy" ? null : (compression ?? null);

@@ -1,3 +1,4 @@
+import type { StoredFile } from "../../../db/schema/batch_exports.ts";
 import { MisconfiguredError } from "../../../outbound/errors.ts";
 import { bytesOf, type Row } from "../../query/rows.ts";
 import { fileWriter } from "./file_writer.ts";
@@ -13,12 +14,18 @@ const MAX_STATE_BYTES = 1_500_000;
 /** The maximum number of bytes after the last part that fit into a state, in base64. */
 const MAX_REST_BYTES = (MAX_STATE_BYTES * 3) / 4;
 
+/**
+ * How many bytes of a run are read back to compute the digests of its files, all in one step, which
+ * has a limit of CPU time (wrangler.toml).
+ */
+const MAX_DIGEST_BYTES = 8 * 2 ** 30;
+
 /** Writes a run's files, which appear on `close`, in order. Small ones need no upload. */
 export function filesSink(config: FilesConfig, context: UploadContext, state: State | null) {
 	const { job, keyOf } = context;
 	const uploads = uploadsOf(context, state ?? INITIAL);
 	const parts = partWriter(uploads, state ?? INITIAL);
-	const writer = fileWriter(config, job.columns, parts, state?.encoder ?? "");
+	const writer = fileWriter(config, job.columns, parts, state ?? INITIAL);
 	const maxBytes = (config.max_file_size_mb ?? 0) * 1_000_000;
 	/** Whether a call is in progress or has failed, so that a request may be reading the buffer. */
 	let isBusy = false;
@@ -42,6 +49,7 @@ export function filesSink(config: FilesConfig, context: UploadContext, state: St
 			current: parts.file(),
 			rest: Buffer.from(parts.rest.all()).toString("base64"),
 			encoder: writer.state(),
+			rows: writer.rows(),
 			closed: uploads.closed,
 		};
 		const bytes = JSON.stringify(state).length;
@@ -70,6 +78,22 @@ export function filesSink(config: FilesConfig, context: UploadContext, state: St
 		}
 	}
 
+	/** Returns the files as they are in the service's own bucket; null if they aren't in it. */
+	async function storedFiles(keys: string[]) {
+		const { inspect } = context.bucket;
+		const rows = writer.rows();
+		if (!inspect || !rows) return null;
+		const stored: StoredFile[] = [];
+		let room = MAX_DIGEST_BYTES;
+		for (const [i, key] of keys.entries()) {
+			const found = await inspect(key, room);
+			if (!found) continue;
+			if (found.digest !== null) room -= found.bytes;
+			stored.push({ key, rows: rows[i] ?? 0, ...found });
+		}
+		return stored;
+	}
+
 	async function closeAll() {
 		if (parts.file() === 0 && writer.size() === 0) return [];
 		isBusy = true;
@@ -91,10 +115,11 @@ export function filesSink(config: FilesConfig, context: UploadContext, state: St
 
 		async close() {
 			const files = await closeAll();
-			if (!job.isRepeat) return { files };
+			const stored = await storedFiles(files);
+			if (!job.isRepeat) return { files, stored };
 			const manifest = maxBytes && files.length > 0 ? [keyOf(job, "manifest")] : [];
 			const written = new Set([...files, ...manifest]);
-			return { files, warnings: await removeLeftovers(context, written) };
+			return { files, stored, warnings: await removeLeftovers(context, written) };
 		},
 
 		release() {

@@ -9,18 +9,20 @@ type Upload = { id: string; mark: string; parts: string[] };
 /**
  * `uploads`: the uploads of files before the current one, which have all their parts but aren't
  * completed; of the current file; and of later files, if they were started before a crash. `rest`:
- * the current file's bytes after its last part, in base64.
+ * the current file's bytes after its last part, in base64. `rows`: how many rows each file has,
+ * without the later ones; missing in states from before they were counted.
  */
 export type State = {
 	uploads: Upload[];
 	current: number;
 	rest: string;
 	encoder: string;
+	rows?: number[] | undefined;
 	/** How many files have appeared. */
 	closed?: number;
 };
 
-export const INITIAL: State = { uploads: [], current: 0, rest: "", encoder: "" };
+export const INITIAL: State = { uploads: [], current: 0, rest: "", encoder: "", rows: [0] };
 
 /** `type`: the media type of the files. */
 export type UploadContext = {

@@ -40,6 +40,18 @@ export function openR2({ EXPORTS }: Env): OpenBucket {
 			return object && markIn(new Map(Object.entries(object.customMetadata ?? {})));
 		},
 		remove: (key) => EXPORTS.delete(key),
+		async inspect(key, max) {
+			const object = await EXPORTS.get(key);
+			if (!object) return null;
+			const { size: bytes, etag, body } = object;
+			if (bytes > max) {
+				await body.cancel();
+				return { bytes, etag, digest: null };
+			}
+			const hash = new crypto.DigestStream("SHA-256");
+			await body.pipeTo(hash);
+			return { bytes, etag, digest: new Uint8Array(await hash.digest).toHex() };
+		},
 		async *list(prefix) {
 			let cursor: string | undefined;
 			do {
