@@ -30,14 +30,16 @@ const contents = operations.flatMap(({ operation }) => {
 	];
 });
 
-/** Downloads have the content of pages. */
-const isDownload = (type: string) => ["text/csv", "application/x-ndjson"].includes(type);
+/** Downloads have the content of pages, and files any bytes. */
+const isDownload = (type: string, { schema }: Media) =>
+	["text/csv", "application/x-ndjson"].includes(type) ||
+	("format" in schema && schema.format === "binary");
 
 describe("the examples of the document", () => {
 	test("exist for every body, every answer and every parameter in a path", () => {
 		const missing = [
 			...contents.flatMap(({ operationId, part, type, value }) =>
-				["body", "answer"].includes(part) && !isDownload(type) && value.example === undefined
+				["body", "answer"].includes(part) && !isDownload(type, value) && value.example === undefined
 					? [operationId in WITHOUT ? operationId : `${operationId} ${part}`]
 					: [],
 			),

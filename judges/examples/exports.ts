@@ -83,8 +83,11 @@ export async function exports(recorder: Recorder, kind: "" | "Project", peer: st
 
 /** Records successful runs of two hours, to R2. */
 async function runs({ record, refuse, waitFor }: Recorder, name: string) {
+	// An export never replaces the files of another one.
+	const prefix = name.startsWith("Project") ? "website/" : "events/";
+	const destination = { ...R2, config: { ...R2.config, prefix } };
 	const { id } = await record(`create${name}`, {
-		body: { name: "Events to R2", destination: R2, interval: "hour" },
+		body: { name: "Events to R2", destination, interval: "hour" },
 	});
 	const parameters = { id: String(id) };
 	await record(`test${name}`, { parameters, body: {} });
@@ -103,6 +106,11 @@ async function runs({ record, refuse, waitFor }: Recorder, name: string) {
 	const run = { ...parameters, run_id: String(results?.[0]?.id) };
 	await record(`get${name}Run`, { parameters: run });
 	await record(`list${name}RunLogs`, { parameters: { ...run, level: "INFO" } });
+	const files = await record(`list${name}RunFiles`, { parameters: run });
+	const file = { ...run, name: String(files.results?.[0]?.name) };
+	await record(`download${name}RunFile`, { parameters: file });
+	const headers = { range: "bytes=1000000-" };
+	await refuse(`download${name}RunFile`, 416, { parameters: file, headers });
 	await record(`list${name}Logs`, { parameters: { ...parameters, limit: 3 } });
 	await record(`list${name}Backfills`, { parameters });
 	await record(`list${name}Metrics`, { parameters });

@@ -18,6 +18,8 @@ const DAY = /^\d{4}-\d\d-\d\d$/;
 const KEY = /\btnt_(?:scim_)?[0-9A-Za-z]{43}_[0-9A-Za-z]{6}\b/g;
 const MASK = /tnt_(?:scim_)?…[0-9A-Za-z]{4}/g;
 const CURSOR = /(?<=[?&]cursor=)[\w-]+/g;
+/** Digests of files. */
+const DIGEST = /^[\da-f]{64}$/;
 /** The duration of a run in its log. */
 const DURATION = /(?<= bytes?, )[\d.]+ seconds?/g;
 /** Receipts, which are signed: JWS in the compact form. */
@@ -78,6 +80,7 @@ export function normalizer({ texts, steps, keys }: Options) {
 		return `${prefix}-${version}000-8000-${String(n).padStart(12, "0")}`;
 	});
 	const token = numbered(exampleToken);
+	const digest = numbered((n) => `${"0123456789abcdef".repeat(3)}${String(n).padStart(16, "0")}`);
 
 	/**
 	 * Replaces a time. Whole hours, and whole minutes before the recording, keep their distance to
@@ -109,6 +112,7 @@ export function normalizer({ texts, steps, keys }: Options) {
 			.replace(KEY, key)
 			.replace(MASK, (mask) => masks.get(mask) ?? mask)
 			.replace(SIGNED, "eyJhbGciOiJFZERTQSJ9.example.example")
+			.replace(DIGEST, digest)
 			.replace(TOKEN, token)
 			.replace(UUID, uuid)
 			.replace(TIME, time)

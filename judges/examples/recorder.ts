@@ -23,7 +23,13 @@ const Answer = z.looseObject({
 	user: z.looseObject({ uuid: z.string().optional() }).nullish(),
 	personal_api_key: z.looseObject({ value: z.string() }).nullish(),
 	results: z
-		.array(z.looseObject({ id: z.unknown(), finished_at: z.string().nullish() }))
+		.array(
+			z.looseObject({
+				id: z.unknown().optional(),
+				name: z.string().nullish(),
+				finished_at: z.string().nullish(),
+			}),
+		)
 		.optional(),
 });
 
@@ -109,8 +115,8 @@ export function recorder(url: string, defaultKey: string, defaults: Values) {
 				...Object.fromEntries(names.map((name) => [name, values[name] ?? ""])),
 				...parameters,
 			},
-			// An HTML page isn't a useful example.
-			answer: type.startsWith("application/json")
+			// Neither HTML pages nor files are useful examples.
+			answer: /^application\/json\b/.test(type)
 				? JSON.parse(text)
 				: type.startsWith("text/javascript")
 					? text

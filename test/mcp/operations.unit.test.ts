@@ -14,8 +14,9 @@ const documentedAs = (id: string) =>
 
 const described = async (id: string) => describe(offline, await findOperation(offline, id));
 
-test("the index has every operation that takes a key, as the document does", () => {
-	expect(ids.toSorted()).toEqual(documented.map(({ operation }) => operation.operationId).sort());
+test("the index has every operation that takes a key, as the document does, but those that send files", () => {
+	const all = documented.map(({ operation }) => operation.operationId);
+	expect(ids.toSorted()).toEqual(all.filter((id) => !id.startsWith("download")).sort());
 	for (const { operationId, method, path, scope, query, description } of index) {
 		const item = documentedAs(operationId);
 		expect([item?.method, item?.path, item?.scopes]).toEqual([method, path, scope]);

@@ -1,6 +1,7 @@
 /** Defines the commands that call one operation of the API. */
 import { Argument, Command, Option } from "commander";
 import { streams } from "./context.ts";
+import { addDownload } from "./download.ts";
 import { examplesOf } from "./examples.ts";
 import { UsageError } from "./failure.ts";
 import { follow, intervalOption } from "./follow.ts";
@@ -161,7 +162,10 @@ export function addOperations(program: Command) {
 			.helpGroup(`${group.topic}:`)
 			.description(group.description);
 		for (const operation of group.commands) parent.addCommand(commandOf(group, operation));
-		if (group.name.endsWith("exports")) addRun(parent, group);
+		if (group.name.endsWith("exports")) {
+			addRun(parent, group);
+			addDownload(parent, group);
+		}
 		parent.summary(parent.commands.map((command) => command.name()).join(", "));
 	}
 }
