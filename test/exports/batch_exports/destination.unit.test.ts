@@ -162,7 +162,7 @@ describe("is rejected", () => {
 		["S3", { bucket_name: ".." }, ANY],
 		["S3", { bucket_name: "a/b" }, ANY],
 		["S3", { region: "x.example.com/" }, ANY],
-		["S3", { region: "s3" }, NO_REGION],
+		["S3", { role_arn: ROLE, region: "s3" }, NO_REGION],
 		["S3", { role_arn: ROLE, endpoint_url: "https://s3.example.com", region: "auto" }, NO_REGION],
 		["S3", { prefix: 1 }, "Not a valid string."],
 		["S3", { prefix: "{hours}" }, "Unknown variable {hours}."],

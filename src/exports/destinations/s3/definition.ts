@@ -46,8 +46,8 @@ const config = z
 		const { encryption, kms_key_id, endpoint_url, bucket_name } = value;
 		const reject = (key: keyof typeof value, message: string) =>
 			issues.push({ ...issue(value[key], "invalid_input", message), path: [key] });
-		if ((value.role_arn || !endpoint_url) && !isAwsRegion(value.region))
-			reject("region", NOT_AWS_REGION);
+		// It is part of the host that gets the token.
+		if (value.role_arn && !isAwsRegion(value.region)) reject("region", NOT_AWS_REGION);
 		if (kms_key_id && encryption !== "aws:kms")
 			reject("kms_key_id", 'A KMS key requires the encryption "aws:kms".');
 		// An endpoint that isn't a URL has its own error.
