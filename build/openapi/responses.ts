@@ -168,7 +168,12 @@ function partsOf(route: Route, own: Record<string, string>): [number, object][] 
 	const binary = file && {
 		content: Object.assign(
 			{},
-			...file.map((type) => content({ type: "string", format: "binary" }, type).content),
+			// Generators decode text, also where the format says that it is bytes.
+			...file.map((type) =>
+				type.startsWith("text/")
+					? text(type).content
+					: content({ type: "string", format: "binary" }, type).content,
+			),
 		),
 	};
 	const success = {
