@@ -12,9 +12,8 @@ import { listen } from "../../test/support/peers.ts";
 import type { Random } from "../../test/support/random.ts";
 import { TABLE } from "./outputs.ts";
 
-/** The shares of responses that are lost, and of commits that somebody else overtakes. */
-const LOST_COMMITS = 0.5;
-const LOST_OTHERS = 0.1;
+/** The shares of responses to reads that are lost, and of commits that somebody else overtakes. */
+const LOST_READS = 0.1;
 const OVERTAKEN = 0.3;
 
 /** How many responses arrive between two that are lost. A run fails after five failed tries in a row. */
@@ -69,10 +68,12 @@ export async function startCatalog(s3: string, random: Random) {
 		const body = await buffer(request);
 		const isCommit = request.method === "POST" && request.url?.endsWith(`/tables/${TABLE}`);
 		const isOvertaken = isCommit && random.chance(OVERTAKEN);
-		const isLost = arrived >= MIN_ARRIVED && random.chance(isCommit ? LOST_COMMITS : LOST_OTHERS);
-		arrived = isLost ? 0 : arrived + 1;
 		counts.requests += 1;
 		if (isCommit) counts.commits += 1;
+		// There are few commits: every second response to one is lost, from the first on.
+		const isDue = isCommit ? counts.commits % 2 === 1 : random.chance(LOST_READS);
+		const isLost = arrived >= MIN_ARRIVED && isDue;
+		arrived = isLost ? 0 : arrived + 1;
 		if (isOvertaken) {
 			counts.overtaken += 1;
 			await send(readers, { do: "touch", table });
