@@ -1,4 +1,5 @@
-import { availableParallelism } from "node:os";
+import { existsSync, statfsSync } from "node:fs";
+import { availableParallelism, tmpdir } from "node:os";
 import path from "node:path";
 import { cloudflareTest, readD1Migrations } from "@cloudflare/vitest-plugin";
 import { defineConfig } from "vitest/config";
@@ -30,6 +31,21 @@ process.env.NODE_COMPILE_CACHE ??= path.join(import.meta.dirname, "node_modules/
 
 quiet();
 buildAssets();
+
+/** Where Linux keeps files in memory, and the bytes that must be free there: containers have few. */
+const MEMORY = "/dev/shm";
+const MIN_FREE = 2 ** 31;
+
+/** Whether the memory can hold what the tests write. */
+function fitsInMemory() {
+	if (!existsSync(MEMORY)) return false;
+	const { bavail, bsize } = statfsSync(MEMORY);
+	return bavail * bsize >= MIN_FREE;
+}
+
+// Each commit to D1 waits for the disk: in memory, the tests in workerd take a tenth less CPU time.
+const disk = tmpdir();
+if (fitsInMemory()) process.env.TMPDIR = MEMORY;
 
 const limits = {
 	testTimeout: TEST_TIMEOUT_MS,
@@ -124,6 +140,7 @@ const inNode = (name: string, include: string[], more: object = {}) => ({
 		include,
 		exclude: name === "unit" ? [] : [UNIT],
 		environment: "node" as const,
+		env: { TMPDIR: disk },
 		...limits,
 		...more,
 	},

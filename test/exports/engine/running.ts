@@ -310,3 +310,13 @@ export const expectInS3 = (config: object, model: string, suffix: string) =>
 			return rowsIn(new Uint8Array(await response.arrayBuffer()), suffix);
 		},
 	);
+
+/** The number of rows of a large export, whose file has three parts. */
+export const BIG = 6000;
+export const large = () => exporting(R2(), BIG, {}, 2500);
+
+/** The one file of a project, as text. */
+export async function fileOf(project: number) {
+	const [key = ""] = await listR2(`${project}/`);
+	return new TextDecoder().decode(await fetched(key));
+}
