@@ -114,7 +114,7 @@ export const ofOrganization = (tenant: Tenant) => {
 		member: sql`${members} where ${members.organization_id} = ${organization} and ${members.is_active}`,
 		service_account: sql`${serviceAccounts} where ${serviceAccounts.organization_id} = ${organization}`,
 		domain: sql`${domains} where ${domains.organization_id} = ${organization}`,
-		batch_export: sql`${batchExports} where ${batchExports.organization_id} = ${organization} and not ${batchExports.deleted}`,
+		batch_export: sql`${batchExports} where ${batchExports.organization_id} = ${organization} and not ${batchExports.deleted} and not ${batchExports.one_off}`,
 		plugin: sql`${plugins} where ${plugins.organization_id} = ${organization}`,
 		plugin_config: sql`${pluginConfigs} where ${pluginConfigs.project_id} in ${within} and not ${pluginConfigs.deleted}`,
 		webhook: sql`${webhooks} where ${webhooks.organization_id} = ${organization}`,
@@ -129,7 +129,7 @@ export const ofProject = (tenant: Tenant) => {
 	const { project } = tenant;
 	return count(tenant, {
 		member: sql`${projectMembers} where ${projectMembers.project_id} = ${project}`,
-		batch_export: sql`${batchExports} where ${batchExports.organization_id} = ${tenant.organization} and ${batchExports.project_id} = ${project} and not ${batchExports.deleted}`,
+		batch_export: sql`${batchExports} where ${batchExports.organization_id} = ${tenant.organization} and ${batchExports.project_id} = ${project} and not ${batchExports.deleted} and not ${batchExports.one_off}`,
 		plugin_config: sql`${pluginConfigs} where ${pluginConfigs.project_id} = ${project} and not ${pluginConfigs.deleted}`,
 		event: sql`${events} where ${events.team_id} = ${project}`,
 		person: sql`${persons} where ${persons.team_id} = ${project}`,

@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { csv, jsonWriter } from "../../src/exports/formats/lines.ts";
 import type { Column, Row } from "../../src/exports/query/rows.ts";
 
@@ -46,10 +46,58 @@ test("numbers and booleans are written as they are", () => {
 });
 
 /** The text of a CSV file with the rows. */
-async function csvOf(columns: Column[], rows: Row[]) {
-	const encoder = csv(columns, null, 0);
+async function csvOf(columns: Column[], rows: Row[], isForSpreadsheets = false) {
+	const encoder = csv(columns, null, { isForSpreadsheets });
 	return Buffer.concat([...(await encoder.write(rows, 0)), ...encoder.finish()]).toString();
 }
+
+describe("CSV for spreadsheets", () => {
+	const cellsOf = async (cells: Row) => {
+		const columns = cells.map((): Column => ({ name: "n", kind: "text" }));
+		const [, line] = (await csvOf(columns, [cells], true)).split(/\r\n/);
+		return line;
+	};
+
+	test.each([
+		["=1+1", "'=1+1"],
+		["+49 30", "'+49 30"],
+		["-1+1", "'-1+1"],
+		["-", "'-"],
+		["--1", "'--1"],
+		["@SUM(A1)", "'@SUM(A1)"],
+		["\t=1", `"'\t'=1"`],
+		["\r=1", `"'\r'=1"`],
+		["\uff1d1", "'\uff1d1"],
+		["a;=1", `"a;'=1"`],
+		['=HYPERLINK("x","y")', `"'=HYPERLINK(""x"",""y"")"`],
+	])("%j is harmless", async (cell, expected) => {
+		// A line break is in the cell.
+		const columns: Column[] = [{ name: "n", kind: "text" }];
+		expect(await csvOf(columns, [[cell]], true)).toBe(`\ufeffn\r\n${expected}\r\n`);
+	});
+
+	test("numbers stay numbers, also as text and in JSON", async () => {
+		expect(await cellsOf([-5, -0.5, 2 ** 53, 9007199254740993n, "-5", "-1.5e-7", "12", true])).toBe(
+			"-5,-0.5,9007199254740992,9007199254740993,-5,-1.5e-7,12,true",
+		);
+	});
+
+	test("other text stays as it is", async () => {
+		expect(await cellsOf(["a=1", "é 你", '{"a":-1}', "", null])).toBe('a=1,é 你,"{""a"":-1}","",');
+	});
+
+	test("names of columns are harmless too", async () => {
+		expect(await csvOf([{ name: "=cmd()", kind: "text" }], [["x"]], true)).toBe(
+			"\ufeff'=cmd()\r\nx\r\n",
+		);
+	});
+
+	test("a continued file has no second header", async () => {
+		const options = { offset: 10, isForSpreadsheets: true };
+		const encoder = csv([{ name: "n", kind: "text" }], null, options);
+		expect(Buffer.concat(await encoder.write([["=1"]], 0)).toString()).toBe("'=1\r\n");
+	});
+});
 
 test("CSV follows RFC 4180", async () => {
 	const columns: Column[] = [

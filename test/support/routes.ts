@@ -29,6 +29,8 @@ const CODE = () => ({ code: "000000" });
 const NOWHERE = { destination: { type: "NoOp", config: {} } };
 const NEW_EXPORT = () => ({ name: "New", interval: "hour", ...NOWHERE });
 
+const ONCE = () => ({ start_at: "-1h" });
+
 const newInvite = () => ({ target_email: `${crypto.randomUUID()}@tenantry.test` });
 
 /** A code that no device shows. */
@@ -53,10 +55,12 @@ const BODIES: Record<string, Body> = {
 	createOrganization: NEW,
 	updateOrganization: RENAMED,
 	createBatchExport: NEW_EXPORT,
+	exportBatchExportOnce: ONCE,
 	updateBatchExport: RENAMED,
 	testNewBatchExport: () => NOWHERE,
 	handOverBatchExport: TO_ITSELF,
 	createProjectBatchExport: NEW_EXPORT,
+	exportProjectBatchExportOnce: ONCE,
 	updateProjectBatchExport: RENAMED,
 	testNewProjectBatchExport: () => NOWHERE,
 	handOverProjectBatchExport: TO_ITSELF,

@@ -51,7 +51,7 @@ function selectExports(tenant: Tenant) {
 		.where(
 			and(
 				eq(batchExports.organization_id, tenant.organization),
-				sql`not ${batchExports.deleted}`,
+				sql`not ${batchExports.deleted} and not ${batchExports.one_off}`,
 				visibleProject(tenant, everyoneIn(tenant.organization)),
 				viewable(tenant, "batch_export", batchExports.uuid),
 			),

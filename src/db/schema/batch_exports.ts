@@ -108,6 +108,11 @@ export const batchExports = sqliteTable(
 		schema: text({ mode: "json" }).$type<QuerySchema>(),
 		deleted: boolean().notNull().default(false),
 		/**
+		 * Whether it only exports one range, for people to download. It is paused, because it has no
+		 * schedule; `due_at` is when it is deleted, with its files.
+		 */
+		one_off: boolean().notNull().default(false),
+		/**
 		 * Where the schedule has come: what arrived before was exported or passed over. The end of the
 		 * next scheduled window, and when its run is due.
 		 */
@@ -125,6 +130,7 @@ export const batchExports = sqliteTable(
 			.where(sql`not deleted`),
 		// Serves the schedule, and finds deleted exports.
 		index("batch_exports_due").on(t.deleted, t.due_at).where(sql`not paused or deleted`),
+		index("batch_exports_one_off").on(t.due_at).where(sql`one_off`),
 	],
 );
 

@@ -21,6 +21,7 @@ import {
 import { logWhere } from "../engine/run_log.ts";
 import { lastWindow, windowsIn } from "../engine/windows.ts";
 import { backfillColumns } from "./columns.ts";
+import { checkPast } from "./rules.ts";
 import { type backfill as Backfill, type backfillFilters, toBatchExport } from "./shape.ts";
 import {
 	activityOf,
@@ -31,6 +32,7 @@ import {
 	notDeleted,
 	type Row,
 	rowIdOf,
+	scheduled,
 	selectName,
 	selectOne as selectOneExport,
 } from "./statements.ts";
@@ -150,7 +152,7 @@ export async function readWithRunning(tenant: Tenant, id: string) {
 		selectOneExport(tenant, id),
 		selectRunningBeside(tenant, id),
 	);
-	return { row: orNotFound(row), running };
+	return { row: scheduled(orNotFound(row)), running };
 }
 
 /** Launches the first run of a backfill after the response. If this fails, the next tick does. */
@@ -167,8 +169,7 @@ function rangeOf(row: Row, { start_at, end_at, by = "event" }: z.infer<typeof Ba
 	const last = lastWindow(interval, until);
 	const end = end_at ?? last.end;
 	const start = start_at ?? (end_at ? lastWindow(interval, Date.parse(end)).start : last.start);
-	if (start >= end) throw invalid("start_at", "start_at must be before end_at.");
-	if (end > now()) throw invalid("end_at", "end_at must not be in the future.");
+	checkPast(start, end);
 	if (by === "arrival" && end > next_start_at)
 		throw invalid(
 			"end_at",

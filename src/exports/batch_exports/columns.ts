@@ -81,7 +81,10 @@ const latestRuns = (db: Database): SQL<Run[]> => {
 	);
 };
 
-const ownExportColumns = columnsOf(batchExports, BatchExport.omit({ id: true, undelivered: true }));
+const ownExportColumns = columnsOf(
+	batchExports,
+	BatchExport.omit({ id: true, undelivered: true, expires_at: true }),
+);
 
 /** The columns of a `BatchExport`, the row's id and its next window, over `batch_exports`. */
 export const exportColumns = (db: Database) => ({
@@ -89,6 +92,9 @@ export const exportColumns = (db: Database) => ({
 	row_id: aliased(batchExports.id, "row_id"),
 	team_id: batchExports.project_id,
 	...ownExportColumns,
+	expires_at: sql<string | null>`iif(${batchExports.one_off}, ${batchExports.due_at}, null)`.as(
+		"expires_at",
+	),
 	next_start_at: batchExports.next_start_at,
 	next_end_at: batchExports.next_end_at,
 	latest_runs: latestRuns(db).as("latest_runs"),

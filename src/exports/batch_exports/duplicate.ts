@@ -14,11 +14,11 @@ import { type duplicate as Duplicate, toBatchExport } from "./shape.ts";
 import { warnOfSharedKeys } from "./shared_keys.ts";
 import {
 	activityOf,
+	counted,
 	notDeleted,
-	ofOrganization,
 	pausing,
 	type Row,
-	read,
+	readScheduled,
 	scheduleUnchanged,
 	selectOne,
 } from "./statements.ts";
@@ -61,7 +61,7 @@ async function tryDuplicate(
 	original: string,
 	{ destination, name }: z.infer<typeof Duplicate>,
 ) {
-	const row = await read(tenant, original);
+	const row = await readScheduled(tenant, original);
 	tenant.requireAccess("editor", "batch_export", null);
 	const { db, env } = tenant;
 	const { type, config } = await destinationOf(tenant, row, destination);
@@ -71,7 +71,7 @@ async function tryDuplicate(
 	const copied = { name: called, interval, model, start_at, end_at, xql_query };
 	const after = await tenant.write({
 		checks: [
-			assertRoom(tenant, batchExports, ofOrganization(tenant)),
+			assertRoom(tenant, batchExports, counted(tenant)),
 			// The schedule may have moved on.
 			assertExists(db, batchExports, and(notDeleted(row.row_id), scheduleUnchanged(row))),
 		],

@@ -45,6 +45,7 @@ export async function listTotals(tenant: Tenant) {
 		.where(
 			and(
 				visibleExports(tenant),
+				eq(batchExports.one_off, false),
 				gt(batchExportDays.day, iso(Date.now() - TOTAL_DAYS * DAY_MS).slice(0, 10)),
 			),
 		)

@@ -21,7 +21,7 @@ import {
 	notDeleted,
 	passPause,
 	pausing,
-	read,
+	readScheduled,
 	scheduleUnchanged,
 	selectOne,
 } from "./statements.ts";
@@ -31,7 +31,7 @@ export const pause = (tenant: Tenant, id: string, body: z.infer<typeof Pause>) =
 	retry(() => tryPause(tenant, id, body));
 
 async function tryPause(tenant: Tenant, id: string, { pause_note }: z.infer<typeof Pause>) {
-	const row = await read(tenant, id);
+	const row = await readScheduled(tenant, id);
 	if (row.paused) return toBatchExport(row);
 	const set = pausing(null, pause_note);
 	const { db } = tenant;

@@ -1,37 +1,38 @@
 import { and, eq, sql } from "drizzle-orm";
 import { v7 } from "uuid";
 import type * as z from "zod";
-import { everyoneIn } from "../../access/access_levels.ts";
 import { assertRoom } from "../../access/objects.ts";
 import { readPage } from "../../access/pages.ts";
 import type { Tenant } from "../../access/tenant.ts";
 import { retry } from "../../access/unit_of_work.ts";
-import { visibleProject } from "../../access/visible.ts";
 import { changes, settable } from "../../db/changes.ts";
 import { assertExists } from "../../db/client.ts";
 import { largeRows, sizeOf } from "../../db/large.ts";
 import { countWhere } from "../../db/list.ts";
 import { batchExports, type Destination } from "../../db/schema/batch_exports.ts";
 import { projects } from "../../db/schema/organizations.ts";
-import { invalid } from "../../http/errors.ts";
 import type { Page } from "../../http/page.ts";
 import { now } from "../../lib/time.ts";
 import { exportCipher, merged, removedSecrets, sealed, shown } from "../destinations/secrets.ts";
 import { reschedule, resume, schedule } from "../engine/windows.ts";
 import { checkModel, checkQuery, checkRange, parsedQuery } from "./rules.ts";
-import { create, toBatchExport, type update as Update } from "./shape.ts";
+import { create, type filters, toBatchExport, type update as Update } from "./shape.ts";
 import { warnOfSharedKeys } from "./shared_keys.ts";
 import {
 	activityOf,
+	assertProject,
+	counted,
 	notDeleted,
-	ofOrganization,
+	orNoProject,
 	passPause,
 	pausing,
 	type Row,
 	read,
+	readScheduled,
 	scheduleUnchanged,
 	select,
 	selectOne,
+	selectProject,
 	TIMING,
 	visibleExports,
 } from "./statements.ts";
@@ -40,17 +41,19 @@ const SIZE = sizeOf(batchExports.destination, batchExports.xql_query, batchExpor
 const EXPORTS = sql`${batchExports} join ${projects} on ${eq(projects.id, batchExports.project_id)}`;
 
 /** Lists exports, newest first. */
-export const list = (tenant: Tenant, page: Page) =>
-	readPage(tenant, page, {
+export function list(tenant: Tenant, page: Page, { one_off = false }: z.infer<typeof filters>) {
+	const where = and(visibleExports(tenant), eq(batchExports.one_off, one_off));
+	return readPage(tenant, page, {
 		select: () => select(tenant).$dynamic(),
-		where: visibleExports(tenant),
+		where,
 		by: [batchExports.uuid],
 		keys: ({ id }) => [id],
-		total: countWhere(EXPORTS, visibleExports(tenant)),
+		total: countWhere(EXPORTS, where),
 		// Measuring rows costs rows, and a short page can't be too large.
 		large: page.limit > 100 ? largeRows(SIZE, EXPORTS) : undefined,
 		to: toBatchExport,
 	});
+}
 
 export const find = async (tenant: Tenant, id: string) => toBatchExport(await read(tenant, id));
 
@@ -63,17 +66,8 @@ export const insert = (tenant: Tenant, body: z.infer<typeof create>) =>
 
 async function tryInsert(tenant: Tenant, body: z.infer<typeof create>) {
 	const { db, env } = tenant;
-	const mayChange =
-		tenant.kind === "project"
-			? eq(projects.id, tenant.project)
-			: and(
-					eq(projects.organization_id, tenant.organization),
-					visibleProject(tenant, everyoneIn(tenant.organization), "editor"),
-				);
-	const [[project]] = await tenant.read(
-		db.select({ id: projects.id }).from(projects).where(mayChange).orderBy(projects.id).limit(1),
-	);
-	if (!project) throw invalid(null, "The organization has no project that you can change.");
+	const [[found]] = await tenant.read(selectProject(tenant));
+	const project = orNoProject(found);
 	const { destination, xql_query, ...rest } = body;
 	const { start_at = null, end_at = null, paused = false } = rest;
 	const { model = "events" } = rest;
@@ -83,12 +77,7 @@ async function tryInsert(tenant: Tenant, body: z.infer<typeof create>) {
 	const { type, config = {} } = destination;
 	const id = v7();
 	const row = await tenant.write({
-		checks: [
-			assertRoom(tenant, batchExports, ofOrganization(tenant)),
-			...(tenant.kind === "organization"
-				? [assertExists(db, projects, and(eq(projects.id, project.id), mayChange))]
-				: []),
-		],
+		checks: [assertRoom(tenant, batchExports, counted(tenant)), ...assertProject(tenant, project)],
 		changes: [
 			db.insert(batchExports).values({
 				...rest,
@@ -123,7 +112,7 @@ export const update = (tenant: Tenant, id: string, body: z.infer<typeof Update>)
 	retry(() => tryUpdate(tenant, id, body));
 
 async function tryUpdate(tenant: Tenant, id: string, body: z.infer<typeof Update>) {
-	const row = await read(tenant, id);
+	const row = await readScheduled(tenant, id);
 	const { destination, xql_query, ...rest } = body;
 	const set = {
 		...rest,
@@ -192,7 +181,10 @@ export async function remove(tenant: Tenant, id: string) {
 	await tenant.write({
 		checks: [assertExists(tenant.db, batchExports, notDeleted(row.row_id))],
 		changes: [
-			tenant.db.update(batchExports).set({ deleted: true }).where(eq(batchExports.id, row.row_id)),
+			tenant.db
+				.update(batchExports)
+				.set({ deleted: true, ...(row.expires_at !== null && { due_at: now() }) })
+				.where(eq(batchExports.id, row.row_id)),
 		],
 		entries: [{ ...activityOf(row), activity: "deleted", values: valuesOf(row) }],
 	});

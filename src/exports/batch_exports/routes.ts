@@ -20,6 +20,7 @@ import * as files from "./files.ts";
 import * as handOvers from "./hand_over.ts";
 import * as history from "./history.ts";
 import * as logs from "./logs.ts";
+import * as oneOffs from "./one_offs.ts";
 import * as pauses from "./pauses.ts";
 import * as batchExports from "./queries.ts";
 import * as runs from "./runs.ts";
@@ -37,8 +38,11 @@ import {
 	backfillFilters,
 	create,
 	duplicate,
+	filters,
 	handOver,
 	logFilters,
+	OneOffRun,
+	once,
 	pause,
 	RetriedWindows,
 	rangeFilters,
@@ -88,13 +92,25 @@ const routes = ({ Id, section, listed, added }: Mounted) =>
 				summary: "List the exports",
 				description: listed,
 			}),
-			async (c) => c.json(await batchExports.list(c.var.tenant, page(c))),
+			query(filters),
+			async (c) => c.json(await batchExports.list(c.var.tenant, page(c), c.req.valid("query"))),
 		)
 		.post(
 			"/",
 			created(BatchExport, { id: `create${Id}`, summary: "Create an export", description: added }),
 			body(create),
 			async (c) => c.json(await batchExports.insert(c.var.tenant, c.req.valid("json")), 201),
+		)
+		.post(
+			"/one_off",
+			created(OneOffRun, {
+				id: `export${Id}Once`,
+				summary: "Export a range once",
+				description:
+					"Exports one range to files that you can download for seven days, without setting up an export. The response has the run, which is in progress: follow it with `batch_export` and `id`. A project can have three running backfills, of which it is one. In CSV files, formulas are harmless.",
+			}),
+			body(once),
+			async (c) => c.json(await oneOffs.start(c.var.tenant, c.req.valid("json")), 201),
 		)
 		.post(
 			"/test",

@@ -1,6 +1,7 @@
 /** The rules for an export's range, model and query (docs/exports.md). */
 
 import { invalid } from "../../http/errors.ts";
+import { now } from "../../lib/time.ts";
 import { definitionOf, isDatabase } from "../destinations/index.ts";
 import { parse } from "../query/query.ts";
 import { fieldsOf, shadowedKey } from "../query/rows.ts";
@@ -9,6 +10,12 @@ import type { Row } from "./statements.ts";
 export function checkRange(start_at: string | null, end_at: string | null) {
 	if (start_at !== null && end_at !== null && end_at < start_at)
 		throw invalid("end_at", "end_at must not be before start_at.");
+}
+
+/** Checks a range that a backfill exports. */
+export function checkPast(start: string, end: string) {
+	if (start >= end) throw invalid("start_at", "start_at must be before end_at.");
+	if (end > now()) throw invalid("end_at", "end_at must not be in the future.");
 }
 
 export function parsedQuery(text: string | null) {

@@ -22,8 +22,11 @@ import {
 } from "../../http/fields.ts";
 import { applyOnly, documentAs } from "../../http/router.ts";
 import { checkedBy } from "../../http/valid.ts";
+import { readRelativeMoment } from "../../lib/moment.ts";
 import { changedDestination, destinationOfNew } from "../destinations/document.ts";
+import { compressible } from "../destinations/fields.ts";
 import { DESTINATIONS, TYPES } from "../destinations/index.ts";
+import { r2 } from "../destinations/r2/definition.ts";
 import { parseConfig, shown } from "../destinations/secrets.ts";
 import { toUndelivered, type UndeliveredRows } from "../engine/undelivered.ts";
 import { parse } from "../query/query.ts";
@@ -120,6 +123,14 @@ export const BatchExportFile = z
 	})
 	.meta({ id: "BatchExportFile" });
 
+const expires_at = () =>
+	timestamp().describe("When the one-off export, its run and its files are deleted.");
+
+/** The run of a one-off export (docs/exports.md#one-off-exports). */
+export const OneOffRun = BatchExportRun.extend({ expires_at: expires_at() }).meta({
+	id: "OneOffRun",
+});
+
 /** An export (docs/exports.md). */
 export const BatchExport = z
 	.object({
@@ -192,6 +203,12 @@ export const BatchExport = z
 			})
 			.nullable()
 			.describe("The parsed query; null without one."),
+		// Not part of the interface (docs/internals/choices.md).
+		expires_at: expires_at()
+			.nullable()
+			.describe(
+				"When a one-off export, its run and its files are deleted; null for an export with a schedule.",
+			),
 	})
 	.meta({ id: "BatchExport" });
 
@@ -329,6 +346,35 @@ const backfillFields = {
 		event: "what happened in the range; persons: who was created.",
 	}),
 };
+
+/** A time with an offset, or relative to now. */
+const pastInstant = () =>
+	z.preprocess(
+		(value: string) => (typeof value === "string" && readRelativeMoment(value.trim())) || value,
+		instant(),
+	);
+
+const { file_format, compression, include_events, exclude_events } = r2.config.shape;
+
+/** A one-off export (docs/exports.md#one-off-exports). */
+export const once = fields
+	.pick({ model: true, xql_query: true })
+	.extend({
+		start_at: pastInstant().describe(
+			"The start of the range, with an offset from UTC, or relative to now, such as `-7d`.",
+		),
+		end_at: pastInstant()
+			.optional()
+			.describe("The end of the range, not in the future; now by default."),
+		...{ file_format, compression, include_events, exclude_events },
+	})
+	.check(compressible);
+
+export const filters = z.object({
+	one_off: boolean()
+		.optional()
+		.describe("true: only one-off exports. By default, only exports with a schedule."),
+});
 
 export const backfill = applyOnly(update.extend(backfillFields), Object.keys(backfillFields));
 

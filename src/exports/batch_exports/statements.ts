@@ -7,10 +7,11 @@ import { readPage } from "../../access/pages.ts";
 import type { QueryScope } from "../../access/query_scope.ts";
 import type { Tenant } from "../../access/tenant.ts";
 import { visibleProject } from "../../access/visible.ts";
-import { aliased, insertEach } from "../../db/client.ts";
+import { aliased, assertExists, insertEach } from "../../db/client.ts";
 import { counter, type List } from "../../db/list.ts";
 import { batchExportRanges, batchExportRuns, batchExports } from "../../db/schema/batch_exports.ts";
 import { projects } from "../../db/schema/organizations.ts";
+import { invalid } from "../../http/errors.ts";
 import type { Page } from "../../http/page.ts";
 import { now } from "../../lib/time.ts";
 import { logWhere } from "../engine/run_log.ts";
@@ -43,6 +44,41 @@ export const visibleExports = (tenant: QueryScope) =>
 		viewable(tenant, "batch_export", batchExports.uuid),
 	);
 
+/** The organization's exports that count towards the limit of objects, or its one-off ones. */
+export const counted = (scope: QueryScope, one_off = false) =>
+	and(ofOrganization(scope), eq(batchExports.one_off, one_off));
+
+/** The condition for the project in the path, or for those in which the caller may add an export. */
+const mayAdd = (tenant: Tenant) =>
+	tenant.kind === "project"
+		? eq(projects.id, tenant.project)
+		: and(
+				eq(projects.organization_id, tenant.organization),
+				visibleProject(tenant, everyoneIn(tenant.organization), "editor"),
+			);
+
+/** Selects the project of a new export: that in the path, or the oldest that the caller may change. */
+export const selectProject = (tenant: Tenant) =>
+	tenant.db
+		.select({ id: projects.id })
+		.from(projects)
+		.where(mayAdd(tenant))
+		.orderBy(projects.id)
+		.limit(1);
+
+type Project = { id: number };
+
+export function orNoProject(project: Project | undefined) {
+	if (!project) throw invalid(null, "The organization has no project that you can change.");
+	return project;
+}
+
+/** Asserts that the caller may still change the project, unless the guard does. */
+export const assertProject = (tenant: Tenant, { id }: Project) =>
+	tenant.kind === "organization"
+		? [assertExists(tenant.db, projects, and(eq(projects.id, id), mayAdd(tenant)))]
+		: [];
+
 export const byId = (tenant: Tenant, id: string) =>
 	and(eq(batchExports.uuid, id.toLowerCase()), visibleExports(tenant));
 
@@ -65,6 +101,19 @@ export const selectOne = (tenant: Tenant, id: string) => select(tenant).where(by
 export async function read(tenant: Tenant, id: string) {
 	return tenant.find(selectOne(tenant, id));
 }
+
+const hasNoSchedule = () =>
+	invalid(null, "A one-off export has no schedule, and can't be changed. Start another one.");
+
+/** Throws 400 for a one-off export. */
+export function scheduled<R extends Pick<Row, "expires_at">>(row: R) {
+	if (row.expires_at !== null) throw hasNoSchedule();
+	return row;
+}
+
+/** Returns the stored export. Throws 400 if it is a one-off export, which can't be changed. */
+export const readScheduled = async (tenant: Tenant, id: string) =>
+	scheduled(await read(tenant, id));
 
 export const selectName = (tenant: Tenant, id: string) =>
 	tenant.db

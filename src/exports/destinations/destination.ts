@@ -15,6 +15,8 @@ export type Job = {
 	/** The window, in RFC 3339, UTC. */
 	start: string;
 	end: string;
+	/** Whether the files are for people, who download them. */
+	isOneOff?: boolean;
 	/** Whether an earlier run or try may have written the window. */
 	isRepeat: boolean;
 };

@@ -31,6 +31,15 @@ const MAX_COMPARED_RUNS = 1000;
 
 type BatchExport = { row_id: number; team_id: number; interval: Interval };
 
+/** `batch_export_id`: SQL if the export is inserted in the same batch. */
+type Begun = Window &
+	Pick<Backfill, "by" | "interval" | "project_id" | "total_runs"> & {
+		batch_export_id: number | SQL;
+		/** Undefined if `advanceBackfill` has to find it. */
+		first: Window | undefined;
+		message: string;
+	};
+
 type Backfill = typeof batchExportBackfills.$inferSelect;
 
 type Selection = Window & Pick<Backfill, "by">;
@@ -66,7 +75,7 @@ function covers(running: Backfill, interval: Interval, range: Selection) {
  * may be exported twice; 429 if there are too many
  */
 export function checkRunning(
-	{ row_id, interval }: BatchExport,
+	{ row_id, interval }: Omit<BatchExport, "team_id">,
 	range: Selection,
 	running: Backfill[],
 ) {
@@ -92,39 +101,50 @@ export function beginBackfill(
 	running: Backfill[],
 ) {
 	const { start, end, by } = range;
-	const id = v7();
 	const total = countWindows(interval, range);
 	const first = by === "event" ? windowsIn(interval, start, end).window : undefined;
+	const begun = insertBackfill(
+		db,
+		{
+			...{ batch_export_id, project_id: team_id, interval, ...range, total_runs: total, first },
+			message: `A backfill ${by === "arrival" ? "by arrival " : ""}of ${pluralize(total, "window")} from ${start} to ${end} was started.`,
+		},
+		running,
+	);
+	const missing = first
+		? dismissMissing(db, batch_export_id, {
+				start,
+				end: iso(Date.parse(start) + total * LENGTHS[interval]),
+			})
+		: takeMissing(db, batch_export_id, { start, end });
+	return { ...begun, changes: [...missing, ...begun.changes] };
+}
+
+/** Returns the parts of a write that insert, count and log a backfill, and its first run. */
+export function insertBackfill(
+	db: Database,
+	{ batch_export_id, start, end, first, message, ...values }: Begun,
+	running: Backfill[],
+) {
+	const [id, run_id] = [v7(), v7()];
 	const areRunning = sql`(select json_group_array(id order by id) from ${batchExportBackfills}
-		where ${isRunningIn(team_id)}) = ${JSON.stringify(running.map((one) => one.id))}`;
+		where ${isRunningIn(values.project_id)}) = ${JSON.stringify(running.map((one) => one.id))}`;
 	return {
 		id,
+		run_id,
 		checks: [assertThat(db, areRunning, "is_current")],
 		changes: [
 			db.insert(batchExportBackfills).values({
+				...values,
 				id,
 				batch_export_id,
-				project_id: team_id,
 				start_at: start,
 				end_at: end,
-				by,
-				interval,
 				next_start_at: first?.end ?? start,
-				total_runs: total,
 			}),
-			...(first
-				? dismissMissing(db, batch_export_id, {
-						start,
-						end: iso(Date.parse(start) + total * LENGTHS[interval]),
-					})
-				: takeMissing(db, batch_export_id, { start, end })),
-			...(first ? [runOf(db, { id, batch_export_id, by }, first)] : []),
+			...(first ? [runOf(db, { ...values, id, batch_export_id }, { ...first, id: run_id })] : []),
 			count(db, batch_export_id, { backfills: 1, runs: first ? 1 : 0 }),
-			logWhere(db, {
-				batch_export_id,
-				level: "INFO",
-				message: `A backfill ${by === "arrival" ? "by arrival " : ""}of ${pluralize(total, "window")} from ${start} to ${end} was started.`,
-			}),
+			logWhere(db, { batch_export_id, level: "INFO", message }),
 		],
 	};
 }
@@ -135,7 +155,7 @@ const isBackfill = ({ batch_export_id, id }: Pick<Backfill, "batch_export_id" | 
 /** Counts new backfills and runs of an export. */
 const count = (
 	db: Database,
-	batch_export_id: number,
+	batch_export_id: number | SQL,
 	{ backfills = 0, runs }: { backfills?: number; runs: number },
 	condition?: SQL,
 ) =>
@@ -151,7 +171,11 @@ const count = (
 /** Adds a run to a backfill. */
 const runOf = (
 	db: Database,
-	{ id: backfill_id, batch_export_id, by }: Pick<Backfill, "id" | "batch_export_id" | "by">,
+	{
+		id: backfill_id,
+		batch_export_id,
+		by,
+	}: Pick<Backfill, "id" | "by"> & { batch_export_id: number | SQL },
 	{ start, end, id = v7() }: Window & { id?: string },
 	condition: SQL = sql`true`,
 ) =>
@@ -173,6 +197,7 @@ const runOf = (
 async function nextWindow(db: Database, backfill: Backfill): Promise<Window | null> {
 	const { interval, start_at, end_at, next_start_at, total_runs } = backfill;
 	if (backfill.by === "arrival") return nextMissing(db, backfill);
+	if (next_start_at >= end_at) return null;
 	const done = windowsIn(interval, start_at, next_start_at).total;
 	return done < total_runs ? windowsIn(interval, start_at, end_at, done).window : null;
 }

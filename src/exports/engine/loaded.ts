@@ -93,7 +93,8 @@ export async function planTransfer(env: Env, { run, batchExport, organization }:
 		...range,
 		run_id: run.id,
 		export_id: batchExport.uuid,
-		backfill: run.by === "event",
+		backfill: run.by === "event" && !batchExport.one_off,
+		isOneOff: batchExport.one_off,
 		columns: fields,
 		isRepeat: run.backfill_id !== null || run.lease > 1 || hasChanged(run, fingerprint),
 		hasUuid: fields.some(

@@ -18,6 +18,7 @@ import { advanceBackfill } from "./backfill_runs.ts";
 import { clean } from "./clean.ts";
 import { foldOldRuns } from "./fold.ts";
 import { loadRun } from "./loaded.ts";
+import { EXPIRED, removeOneOffs } from "./one_offs.ts";
 import { EXPORT_LOGS } from "./run_log.ts";
 import { countInserted, isQueued, restartLostRuns, startRuns } from "./start_runs.ts";
 import { passedOver } from "./undelivered.ts";
@@ -52,6 +53,7 @@ export async function runDueExports(env: Env, scheduledTime: number) {
 		"lost runs": () => restartLostRuns(env, scheduledTime),
 		"old exports": () => deleteOld(db, scheduledTime),
 		"old runs": () => foldOldRuns(env, scheduledTime),
+		[EXPIRED]: () => removeOneOffs(env, scheduledTime),
 		// Last, because it waits for destinations.
 		[LEFTOVERS]: () => removeLeftovers(env, scheduledTime),
 	});
@@ -229,10 +231,13 @@ async function removeLeftovers(env: Env, at: number) {
 	});
 }
 
-/** Returns the statements that delete exports deleted before a time, and first their runs. */
+/**
+ * Returns the statements that delete exports deleted before a time, and first their runs. One-off
+ * exports have files that are removed first (one_offs.ts).
+ */
 function purgeDeleted(db: Database, before: string) {
 	const dead = and(
-		sql`${batchExports.deleted} and ${batchExports.deleted} = 1`,
+		sql`${batchExports.deleted} and ${batchExports.deleted} = 1 and not ${batchExports.one_off}`,
 		lt(batchExports.last_updated_at, before),
 	);
 	const runs = db

@@ -7,6 +7,7 @@ import { bytesOf } from "../query/rows.ts";
 import { type Attempt, checkCurrent, takeState, updateRun } from "./attempt.ts";
 import { endRun, type Progress } from "./end.ts";
 import { FROM_START, hasChanged, type Loaded, logOf, planTransfer } from "./loaded.ts";
+import { checkSize } from "./one_offs.ts";
 import { logWhere } from "./run_log.ts";
 import { sourceOf } from "./sources/index.ts";
 import type { Page, Position } from "./sources/source.ts";
@@ -149,6 +150,7 @@ export async function transferRows(
 		figures.records_completed += count;
 		const sizes = page.rows.map(bytesOf);
 		figures.bytes += sizes.reduce((sum, size) => sum + size, 0);
+		checkSize(job, figures.bytes);
 		const before = sink.unfit ?? 0;
 		const state = count > 0 ? await sink.write(page.rows, sizes) : null;
 		figures.unfit_values += unfit + (sink.unfit ?? 0) - before;

@@ -1,6 +1,6 @@
 import { buffer } from "node:stream/consumers";
 import { constants, createZstdCompress, gzipSync } from "node:zlib";
-import { record } from "../../lib/csv.ts";
+import { record, withoutFormula } from "../../lib/csv.ts";
 import { jsonOf } from "../../lib/json.ts";
 import type { Column, Row } from "../query/rows.ts";
 import type { Encoder } from "./format.ts";
@@ -44,11 +44,18 @@ export const fieldBytes = (text: string) => Buffer.byteLength(text) + text.split
  * Comma-separated values (RFC 4180): a header, then one record for each row. Null is an empty
  * field, the empty text is `""`, and JSON is its text.
  * @param offset how many bytes the file already has, including its header
+ * @param isForSpreadsheets whether formulas are made harmless, and Excel has to recognise UTF-8
  */
-export function csv(columns: Column[], compression: LineCompression, offset: number): Encoder {
-	let header = offset > 0 ? "" : record(columns.map(({ name }) => name));
+export function csv(
+	columns: Column[],
+	compression: LineCompression,
+	{ offset = 0, isForSpreadsheets = false },
+): Encoder {
+	const line = isForSpreadsheets ? (row: Row) => record(row.map(withoutFormula)) : record;
+	const mark = isForSpreadsheets ? "\ufeff" : "";
+	let header = offset > 0 ? "" : mark + line(columns.map(({ name }) => name));
 	return lines(compression, (rows) => {
-		const text = header + rows.map(record).join("");
+		const text = header + rows.map(line).join("");
 		header = "";
 		return text;
 	});

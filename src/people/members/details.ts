@@ -143,7 +143,7 @@ const selectExports = (tenant: Tenant, uuid: string) =>
 		.where(
 			and(
 				eq(batchExports.organization_id, tenant.organization),
-				sql`not ${batchExports.deleted}`,
+				sql`not ${batchExports.deleted} and not ${batchExports.one_off}`,
 				isMadeBy(tenant, uuid, sql`${batchExports.uuid}`),
 				visibleProject(tenant, everyoneIn(tenant.organization)),
 				viewable(tenant, "batch_export", batchExports.uuid),

@@ -57,6 +57,15 @@ export function withoutWaits() {
 	return () => workflows.get();
 }
 
+/** The service, without Workflows: runs wait until the test carries them out. */
+export const UNSTARTED = {
+	env: {
+		EXPORT_RUNS: Object.assign(Object.create(env.EXPORT_RUNS), {
+			createBatch: () => Promise.reject(new Error("Too many instances.")),
+		}),
+	},
+};
+
 /** A project with an hourly export to the destination, and `n` events in an hour. */
 export async function exporting(destination: object, n: number, more: object = {}, padding = 0) {
 	const home = await world();

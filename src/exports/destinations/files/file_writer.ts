@@ -1,8 +1,9 @@
 import type { Encoder } from "../../formats/format.ts";
 import { csv, jsonLines } from "../../formats/lines.ts";
 import { parquet } from "../../formats/parquet.ts";
-import type { Column, Row } from "../../query/rows.ts";
+import type { Row } from "../../query/rows.ts";
 import { PART_BYTES } from "../buckets/bucket.ts";
+import type { Job } from "../destination.ts";
 import { type FilesConfig, lineCompression } from "./names.ts";
 import type { PartWriter } from "./part_writer.ts";
 import type { State } from "./uploads.ts";
@@ -10,13 +11,20 @@ import type { State } from "./uploads.ts";
 /** How many more bytes than a part are collected, because sizes are approximate. */
 const MARGIN_BYTES = 2 ** 18;
 
+/** What the rows of a run are. */
+type Content = Pick<Job, "columns" | "isOneOff">;
+
 /** Returns the encoder of a file that has `offset` bytes, and the state that they left. */
-function encoderOf(config: FilesConfig, columns: Column[], offset = 0, state = ""): Encoder {
+function encoderOf(
+	config: FilesConfig,
+	{ columns, isOneOff = false }: Content,
+	{ offset, state } = { offset: 0, state: "" },
+): Encoder {
 	switch (config.file_format) {
 		case "Parquet":
 			return parquet(columns, config.compression ?? null, { offset, state });
 		case "CSV":
-			return csv(columns, lineCompression(config), offset);
+			return csv(columns, lineCompression(config), { offset, isForSpreadsheets: isOneOff });
 		default:
 			return jsonLines(columns, lineCompression(config));
 	}
@@ -25,11 +33,11 @@ function encoderOf(config: FilesConfig, columns: Column[], offset = 0, state = "
 /** Encodes rows into the files of a run, from the `encoder`'s state on. */
 export function fileWriter(
 	config: FilesConfig,
-	columns: Column[],
+	content: Content,
 	parts: PartWriter,
 	{ encoder: state, rows: counted }: Pick<State, "encoder" | "rows">,
 ) {
-	let encoder = encoderOf(config, columns, parts.size(), state);
+	let encoder = encoderOf(config, content, { offset: parts.size(), state });
 	const counts = counted && [...counted];
 
 	async function append(pieces: Uint8Array[]) {
@@ -64,7 +72,7 @@ export function fileWriter(
 			await end();
 			encoder.release?.();
 			parts.nextFile();
-			encoder = encoderOf(config, columns);
+			encoder = encoderOf(config, content);
 			counts?.push(0);
 		},
 

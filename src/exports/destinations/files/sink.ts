@@ -25,7 +25,7 @@ export function filesSink(config: FilesConfig, context: UploadContext, state: St
 	const { job, keyOf } = context;
 	const uploads = uploadsOf(context, state ?? INITIAL);
 	const parts = partWriter(uploads, state ?? INITIAL);
-	const writer = fileWriter(config, job.columns, parts, state ?? INITIAL);
+	const writer = fileWriter(config, job, parts, state ?? INITIAL);
 	const maxBytes = (config.max_file_size_mb ?? 0) * 1_000_000;
 	/** Whether a call is in progress or has failed, so that a request may be reading the buffer. */
 	let isBusy = false;
