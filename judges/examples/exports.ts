@@ -82,7 +82,8 @@ export async function exports(recorder: Recorder, kind: "" | "Project", peer: st
 }
 
 /** Records successful runs of two hours, to R2. */
-async function runs({ record, refuse, waitFor }: Recorder, name: string) {
+async function runs(recorder: Recorder, name: string) {
+	const { record, refuse, waitFor } = recorder;
 	// An export never replaces the files of another one.
 	const prefix = name.startsWith("Project") ? "website/" : "events/";
 	const destination = { ...R2, config: { ...R2.config, prefix } };
@@ -111,6 +112,7 @@ async function runs({ record, refuse, waitFor }: Recorder, name: string) {
 	await record(`download${name}RunFile`, { parameters: file });
 	const headers = { range: "bytes=1000000-" };
 	await refuse(`download${name}RunFile`, 416, { parameters: file, headers });
+	await once(recorder, name);
 	await record(`list${name}Logs`, { parameters: { ...parameters, limit: 3 } });
 	await record(`list${name}Backfills`, { parameters });
 	await record(`list${name}Metrics`, { parameters });
@@ -120,6 +122,15 @@ async function runs({ record, refuse, waitFor }: Recorder, name: string) {
 	await waitFor(`list${name}Runs`, { parameters }, ended(2));
 	await refuse(`cancel${name}Run`, 400, { parameters: run });
 	await record(`delete${name}`, { parameters });
+}
+
+/** Records a one-off export. */
+async function once({ record, refuse }: Recorder, name: string) {
+	const { batch_export } = await record(`run${name}Once`, {
+		body: { start_at: hoursAgo(2), end_at: hoursAgo(0), file_format: "CSV" },
+	});
+	await refuse(`run${name}Once`, 400, { body: { start_at: hoursAgo(0), end_at: hoursAgo(2) } });
+	await record(`delete${name}`, { parameters: { id: String(batch_export) } });
 }
 
 /** Records a run and a backfill that are cancelled while they wait for the destination. */

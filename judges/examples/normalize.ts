@@ -88,7 +88,7 @@ export function normalizer({ texts, steps, keys }: Options) {
 	 */
 	function time(text: string) {
 		const at = Date.parse(text);
-		if (at < start - DAY_MS || at > start + 7 * DAY_MS) return text;
+		if (at < start - DAY_MS || at > start + 8 * DAY_MS) return text;
 		if (at % (at < start ? MINUTE_MS : HOUR_MS) === 0)
 			return new Date(at - hour + HOUR).toISOString();
 		const ahead = Math.max(0, Math.floor((at - start) / HOUR_MS)) * HOUR_MS;

@@ -13,6 +13,7 @@ const Answer = z.looseObject({
 	uuid: z.string().optional(),
 	value: z.string().nullish(),
 	backfill_id: z.string().optional(),
+	batch_export: z.string().optional(),
 	keys: z.array(z.object({ id: z.string() })).optional(),
 	accept_url: z.string().nullish(),
 	verification_challenge: z.string().optional(),

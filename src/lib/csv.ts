@@ -23,9 +23,6 @@ export const record = (values: Cell[]) => `${values.map(field).join()}\r\n`;
 const FORMULA =
 	/^(?=[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20])|(?<=[;\t\r\n])(?=[" ]*[=+\-@\uff1d\uff0b\uff0d\uff20])/gu;
 
-/** A number as JSON writes it, which is never a formula. */
-const NUMBER = /^-?\d+(?:\.\d+)?(?:e[+-]?\d+)?$/i;
-
 /** Adds a `'` before what spreadsheets read as a formula (docs/events.md#downloads). */
 export const withoutFormula = (value: Cell) =>
-	typeof value === "string" && !NUMBER.test(value) ? value.replace(FORMULA, "'") : value;
+	typeof value === "string" ? value.replace(FORMULA, "'") : value;

@@ -33,6 +33,7 @@ export const ROWS_WRITTEN: Record<string, number> = {
 	"POST /api/organizations/:organization_id/batch_exports/:id/runs/:run_id/retry": 8,
 	"POST /api/organizations/:organization_id/batch_exports/:id/test": 4,
 	"POST /api/organizations/:organization_id/batch_exports/:id/unpause": 0,
+	"POST /api/organizations/:organization_id/batch_exports/one_off": 15,
 	"POST /api/organizations/:organization_id/batch_exports/test": 3,
 	"POST /api/organizations/:organization_id/domains": 6,
 	// One is `organizations.access`, which the world of the tests doesn't have.
@@ -109,6 +110,7 @@ export const ROWS_WRITTEN: Record<string, number> = {
 	"POST /api/projects/:project_id/batch_exports/:id/runs/:run_id/retry": 8,
 	"POST /api/projects/:project_id/batch_exports/:id/test": 4,
 	"POST /api/projects/:project_id/batch_exports/:id/unpause": 0,
+	"POST /api/projects/:project_id/batch_exports/one_off": 15,
 	"POST /api/projects/:project_id/batch_exports/test": 4,
 	"POST /api/projects/:project_id/events": 2,
 	"POST /api/projects/:project_id/members": 6,

@@ -11,11 +11,12 @@ import {
 import { join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { setTimeout as sleep } from "node:timers/promises";
-import { Command } from "commander";
+import { Command, Option } from "commander";
 import { streams } from "./context.ts";
 import { FailedError, UsageError } from "./failure.ts";
 import { isObject, json, jsonOption, type Values } from "./output.ts";
 import { isScope, pathOf } from "./path.ts";
+import { operationOf } from "./run.ts";
 import { call, client, list } from "./session.ts";
 import type { Group } from "./table.ts";
 import { optionOf } from "./values.ts";
@@ -79,23 +80,20 @@ async function download(fetchFrom: (from: number) => Promise<unknown>, path: str
 
 const isStatus = (error: unknown) => isObject(error) && Number(error.status) > 0;
 
-async function run(group: Group, command: Command) {
-	const options: Values = command.opts();
-	const listing = operationOf(group);
-	const [id, run_id, name] = command.processedArgs;
-	const path = pathOf(listing, [id, run_id], options);
-	const folder = String(options.output ?? ".");
-	const tenantry = client();
+/** Returns the files of a run, or the one with this name. */
+export async function filesOf(group: Group, path: Values, name?: unknown) {
 	const files: File[] = [];
+	const { method } = operationOf(group, "listRunFiles");
 	const parameters = { ...path, limit: PAGE_SIZE };
-	for await (const file of list(tenantry, group.resource, listing.method, parameters))
+	for await (const file of list(client(), group.resource, method, parameters))
 		if (isFile(file) && (name === undefined || file.name === name)) files.push(file);
-	if (files.length === 0)
-		throw new UsageError(
-			name === undefined
-				? "The run has no files. Only complete runs to R2 that wrote rows have some."
-				: `The run has no file ${name}. See: tenantry ${group.name} ${listing.name} ${id} ${run_id}`,
-		);
+	return files;
+}
+
+/** Downloads files of a run, except those that are in the folder already. */
+export async function save(group: Group, path: Values, files: File[], options: Values) {
+	const tenantry = client();
+	const folder = String(options.output ?? ".");
 	mkdirSync(folder, { recursive: true });
 	for (const file of files) {
 		// The service's names have no slashes, but a name must never leave the folder.
@@ -119,11 +117,23 @@ async function run(group: Group, command: Command) {
 	if (options.json) await json(files);
 }
 
-const operationOf = ({ name, commands }: Group) => {
-	const operation = commands.find(({ method }) => method === "listRunFiles");
-	if (!operation) throw new Error(`${name} has no listRunFiles.`);
-	return operation;
-};
+async function run(group: Group, command: Command) {
+	const options: Values = command.opts();
+	const listing = operationOf(group, "listRunFiles");
+	const [id, run_id, name] = command.processedArgs;
+	const path = pathOf(listing, [id, run_id], options);
+	const files = await filesOf(group, path, name);
+	if (files.length === 0)
+		throw new UsageError(
+			name === undefined
+				? "The run has no files. Only complete runs to R2 that wrote rows have some."
+				: `The run has no file ${name}. See: tenantry ${group.name} ${listing.name} ${id} ${run_id}`,
+		);
+	await save(group, path, files, options);
+}
+
+export const outputOption = () =>
+	new Option("--output <folder>", "where to write the files; the current folder by default");
 
 export function addDownload(parent: Command, group: Group) {
 	const command = new Command("download")
@@ -134,9 +144,10 @@ export function addDownload(parent: Command, group: Group) {
 		.argument("<id>", "The export's id.")
 		.argument("<run>", "The run's id.")
 		.argument("[name]", "The name of a file. By default all files of the run.");
-	for (const field of operationOf(group).path.filter(isScope)) command.addOption(optionOf(field));
+	for (const field of operationOf(group, "listRunFiles").path.filter(isScope))
+		command.addOption(optionOf(field));
 	command
-		.option("--output <folder>", "where to write the files; the current folder by default")
+		.addOption(outputOption())
 		.addOption(jsonOption())
 		.addHelpText(
 			"after",

@@ -6,6 +6,7 @@ import { examplesOf } from "./examples.ts";
 import { UsageError } from "./failure.ts";
 import { follow, intervalOption } from "./follow.ts";
 import { GROUPS } from "./generated.ts";
+import { addOnce } from "./once.ts";
 import { json, jsonOption, line, record, table, type Values } from "./output.ts";
 import { isScope, pathOf, takesAlias } from "./path.ts";
 import { canAsk, confirm } from "./prompt.ts";
@@ -165,6 +166,7 @@ export function addOperations(program: Command) {
 		if (group.name.endsWith("exports")) {
 			addRun(parent, group);
 			addDownload(parent, group);
+			addOnce(parent, group);
 		}
 		parent.summary(parent.commands.map((command) => command.name()).join(", "));
 	}

@@ -9,7 +9,7 @@ import { call, client } from "./session.ts";
 import type { Group } from "./table.ts";
 import { optionOf } from "./values.ts";
 
-const operationOf = ({ name, commands }: Group, method: string) => {
+export const operationOf = ({ name, commands }: Group, method: string) => {
 	const operation = commands.find((command) => command.method === method);
 	if (!operation) throw new Error(`${name} has no ${method}.`);
 	return operation;

@@ -115,7 +115,7 @@ describe("help", () => {
 			const names = group.commands.map((command) => command.name()).filter((n) => n !== "help");
 			expect(text).toContain(` ${group.name()} ${names.join(", ")} `);
 		}
-		expect(text).toMatch(/ exports list, [^.]*, cancel-backfill, run, download /);
+		expect(text).toMatch(/ exports list, [^.]*, cancel-backfill, run, download, once /);
 	});
 
 	test("of the program lists the groups by topic, people first", async () => {

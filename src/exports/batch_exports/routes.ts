@@ -104,10 +104,10 @@ const routes = ({ Id, section, listed, added }: Mounted) =>
 		.post(
 			"/one_off",
 			created(OneOffRun, {
-				id: `export${Id}Once`,
-				summary: "Export a range once",
+				id: `run${Id}Once`,
+				summary: "Start a one-off run",
 				description:
-					"Exports one range to files that you can download for seven days, without setting up an export. The response has the run, which is in progress: follow it with `batch_export` and `id`. A project can have three running backfills, of which it is one. In CSV files, formulas are harmless.",
+					"Writes a range to files that people can download for seven days. Returns the run, which is in progress: follow it with `batch_export` and `id`. It counts as one of the three running backfills of a project. Spreadsheets open the CSV files without formulas.",
 			}),
 			body(once),
 			async (c) => c.json(await oneOffs.start(c.var.tenant, c.req.valid("json")), 201),

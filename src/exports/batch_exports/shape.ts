@@ -123,13 +123,10 @@ export const BatchExportFile = z
 	})
 	.meta({ id: "BatchExportFile" });
 
-const expires_at = () =>
-	timestamp().describe("When the one-off export, its run and its files are deleted.");
-
 /** The run of a one-off export (docs/exports.md#one-off-exports). */
-export const OneOffRun = BatchExportRun.extend({ expires_at: expires_at() }).meta({
-	id: "OneOffRun",
-});
+export const OneOffRun = BatchExportRun.extend({
+	expires_at: timestamp().describe("When the one-off export, this run and its files are deleted."),
+}).meta({ id: "OneOffRun" });
 
 /** An export (docs/exports.md). */
 export const BatchExport = z
@@ -204,7 +201,7 @@ export const BatchExport = z
 			.nullable()
 			.describe("The parsed query; null without one."),
 		// Not part of the interface (docs/internals/choices.md).
-		expires_at: expires_at()
+		expires_at: timestamp()
 			.nullable()
 			.describe(
 				"When a one-off export, its run and its files are deleted; null for an export with a schedule.",

@@ -40,6 +40,12 @@ export const lines = (compression: LineCompression, toText: (rows: Row[]) => str
 /** Returns the maximum size of a text as a field, with the comma after it, in bytes. */
 export const fieldBytes = (text: string) => Buffer.byteLength(text) + text.split('"').length + 2;
 
+/** A number as JSON writes it, which is no formula. */
+const NUMBER = /^-?\d+(?:\.\d+)?(?:e[+-]?\d+)?$/i;
+
+const harmless = (value: Row[number]) =>
+	typeof value === "string" && NUMBER.test(value) ? value : withoutFormula(value);
+
 /**
  * Comma-separated values (RFC 4180): a header, then one record for each row. Null is an empty
  * field, the empty text is `""`, and JSON is its text.
@@ -51,7 +57,7 @@ export function csv(
 	compression: LineCompression,
 	{ offset = 0, isForSpreadsheets = false },
 ): Encoder {
-	const line = isForSpreadsheets ? (row: Row) => record(row.map(withoutFormula)) : record;
+	const line = isForSpreadsheets ? (row: Row) => record(row.map(harmless)) : record;
 	const mark = isForSpreadsheets ? "\ufeff" : "";
 	let header = offset > 0 ? "" : mark + line(columns.map(({ name }) => name));
 	return lines(compression, (rows) => {

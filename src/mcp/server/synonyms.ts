@@ -34,7 +34,7 @@ export const SYNONYMS: [said: string, meant: string][] = [
 	["schedule frequency hour hourly daily", "interval"],
 	["rows count number amount", "total"],
 	["parquet csv jsonlines warehouse", "batch export"],
-	["s3 bigquery postgres clickhouse bucket", "create batch export destination"],
+	["s3 bigquery postgres clickhouse bucket", "create batch export destination interval"],
 	["credentials connection", "test destination"],
 	["hook callback slack notified", "webhook"],
 	["again resend redeliver rerun", "replay retry"],

@@ -24,6 +24,7 @@ export const exportWith = (more: Partial<BatchExport> = {}): BatchExport => ({
 	undelivered: null,
 	xql_query: null,
 	schema: null,
+	expires_at: null,
 	...more,
 });
 
