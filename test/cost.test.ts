@@ -3,6 +3,7 @@ import { organizations, projects } from "../src/db/schema/organizations.ts";
 import { members, users } from "../src/db/schema/people.ts";
 import { personalApiKeys } from "../src/db/schema/personal_api_keys.ts";
 import { newValue } from "../src/keys/keys.ts";
+import { controlledMember } from "./access/controlled.ts";
 import { address, guarded } from "./support/routes.ts";
 import { ROWS_WRITTEN } from "./support/rows_written.ts";
 import { call, cost, db, furnished, keyFor, times, withBatch, world } from "./support/world.ts";
@@ -125,6 +126,25 @@ describe("what a request costs", () => {
 			expect(missing).toEqual(existing);
 		}
 	});
+});
+
+test.each([
+	["GET", "/domains"],
+	["GET", "/batch_exports"],
+	["GET", "/batch_exports/:batch_export"],
+	["GET", "/webhooks"],
+	["GET", "/activity_log"],
+	["PATCH", "/batch_exports/:batch_export"],
+])("access controls read at most two rows more: %s %s", async (method, path) => {
+	const { home, key, compare } = await controlledMember();
+	const where = `/api/organizations/${home.id}${path.replace(":batch_export", home.batch_export)}`;
+	const body = () => ({ name: crypto.randomUUID() });
+	const ask = () => call(method, where, { key, ...(method === "PATCH" && { body: body() }) });
+	if (method === "PATCH") await ask();
+	const { off, on } = await compare(ask);
+	expect([off.status, on.status]).toEqual([200, 200]);
+	expect(cost(on).written).toBe(cost(off).written);
+	expect(cost(on).read - cost(off).read).toBeLessThanOrEqual(2);
 });
 
 test("filtering by a user who isn't visible costs the same as by one who doesn't exist", async () => {

@@ -99,30 +99,40 @@ const literal = (level: number) => sql.raw(String(level));
 export const ADMIN_LEVEL = literal(ADMIN);
 const ALL = sql.raw(`'${EVERYTHING}'`);
 
-/** What a level in SQL depends on. `own` and `everyone` are columns. */
-type Terms = Record<keyof Controls, SQLWrapper> & {
+/** SQL for a level in `Levels`, by its key: a column, or a part of `CALLER`. */
+type LevelsIn = SQLWrapper | ((key: SQL) => SQL);
+
+const at = (levels: LevelsIn, key: SQL) =>
+	typeof levels === "function" ? levels(key) : sql`${levels} ->> ${key}`;
+
+/** What a level in SQL depends on. */
+type Terms = Record<keyof Controls, LevelsIn> & {
 	resource: Resource;
 	/** The column with the object's id. */
 	id: SQLWrapper;
 	privacy?: Record<keyof Privacy, SQLWrapper>;
 };
 
+/** SQL for the key of an object. */
+const objectKey = (resource: Resource, id: SQLWrapper) => sql`('${sql.raw(resource)}:' || ${id})`;
+
 /** SQL for the level that the first access control gives, in the order of `levelOf`. */
 function firstLevel({ own, everyone, resource, id, privacy }: Terms, before = sql``) {
 	const name = sql.raw(`'${resource}'`);
-	const object = sql`('${sql.raw(resource)}:' || ${id})`;
+	const object = objectKey(resource, id);
 	const byPrivacy = privacy
 		? sql`case when ${privacy.isProjectMember} then ${literal(BY_DEFAULT)} when ${privacy.isPrivate} then 0 end,`
 		: sql``;
-	return sql`coalesce(${before} ${own} ->> ${object}, ${byPrivacy} ${everyone} ->> ${object},
-		${own} ->> ${name}, ${everyone} ->> ${name}, ${literal(implied(resource))})`;
+	return sql`coalesce(${before} ${at(own, object)}, ${byPrivacy} ${at(everyone, object)},
+		${at(own, sql`${name}`)}, ${at(everyone, sql`${name}`)}, ${literal(implied(resource))})`;
 }
 
 /** `levelOf` in SQL. */
 export function levelIn(terms: Terms) {
 	const { own, resource, id } = terms;
-	const given = sql`coalesce(${own} ->> ('${sql.raw(resource)}:' || ${id}), ${own} ->> '${sql.raw(resource)}', 0)`;
-	return sql<number>`iif(${own} ->> ${ALL} is not null, max(${own} ->> ${ALL}, ${given}), ${firstLevel(terms)})`;
+	const all = at(own, sql`${ALL}`);
+	const given = sql`coalesce(${at(own, objectKey(resource, id))}, ${at(own, sql`'${sql.raw(resource)}'`)}, 0)`;
+	return sql<number>`iif(${all} is not null, max(${all}, ${given}), ${firstLevel(terms)})`;
 }
 
 /**
@@ -131,35 +141,51 @@ export function levelIn(terms: Terms) {
  * @param others other reasons to view it: SQL for levels or null
  */
 export const mayView = (terms: Terms, others = sql``, need: AccessLevel = "viewer") =>
-	sql`${firstLevel(terms, sql`${others} ${terms.own} ->> ${ALL},`)} >= ${literal(ACCESS_LEVELS[need])}`;
+	sql`${firstLevel(terms, sql`${others} ${at(terms.own, sql`${ALL}`)},`)} >= ${literal(ACCESS_LEVELS[need])}`;
 
-/** SQL for `organizations.access` of the tenant's organization. */
+/** SQL for `organizations.access` of an organization. */
 export const everyoneIn = (organization: SQL) =>
 	sql`(select o.access from organizations as o where o.id = ${organization})`;
 
+/** The `Controls` of the caller in a condition of `forCaller`. */
+export const CALLER = {
+	own: (key: SQL) => sql`given ->> ('$.own."' || ${key} || '"')`,
+	everyone: (key: SQL) => sql`given ->> ('$.everyone."' || ${key} || '"')`,
+	/** SQL condition: the organization uses no access controls. */
+	isWithout: sql`given ->> '$.everyone' is null`,
+};
+
+const json = (levels: Levels) => sql.raw(`'${JSON.stringify(levels)}'`);
+
 /**
- * SQL condition for a list: the caller may view the object. Without access controls, it reads the
- * row of the organization once a statement, whatever the number of objects.
- * @param id the column with the object's id
+ * SQL for a condition on what access controls give the caller (`CALLER`), which is false for
+ * somebody who isn't a member. Whatever the number of rows that it is about, a statement reads the
+ * rows of the organization and of the caller once: SQLite evaluates the inner subquery, which depends
+ * on nothing, only once. Both limit and condition prevent that it is copied to each use of `given`.
+ * @param without the caller's own levels where the organization uses no access controls. If given,
+ * the row of the caller isn't read then.
  */
-export function viewable(
-	{ kind, key, organization, project }: QueryScope,
-	resource: Resource,
-	id: Column | SQL,
+export function forCaller(
+	{ kind, key, isOrganization, project }: QueryScope,
+	condition: SQL,
+	without?: Levels,
 ) {
 	const isOfProject = kind === "project";
-	const [place, where] = isOfProject
-		? [
-				sql`projects as p join organizations as o on o.id = p.organization_id`,
-				sql`p.id = ${project}`,
-			]
-		: [sql`organizations as o`, sql`o.id = ${organization}`];
 	const level = isOfProject ? sql`max(m.level, coalesce(pm.level, 0))` : sql`m.level`;
-	const caller = sql`select iif(${level} >= ${ADMIN_LEVEL}, ${sql.raw(`'${JSON.stringify(ADMIN_LEVELS)}'`)}, m.access), o.access
-		from ${place} join members as m on m.organization_id = o.id and m.user_id = ${key.user_id}
-		${isOfProject ? sql`left join project_members as pm on pm.project_id = p.id and pm.user_id = m.user_id` : sql``}
-		where ${where}`;
-	const isViewable = mayView({ own: sql`own`, everyone: sql`everyone`, resource, id });
-	return sql`((select o.access is null from ${place} where ${where})
-		or (with caller (own, everyone) as materialized (${caller}) select ${isViewable} from caller))`;
+	const own = sql`case ${without ? sql`when organizations.access is null then ${json(without)}` : sql``}
+		when ${level} >= ${ADMIN_LEVEL} then ${json(ADMIN_LEVELS)} else coalesce(m.access, '{}') end`;
+	const user = without ? sql`iif(organizations.access is null, null, ${key.user_id})` : key.user_id;
+	const ofProject = sql`left join project_members as pm on pm.project_id = ${project} and pm.user_id = m.user_id`;
+	const given = sql`select json_object('own', json(${own}), 'everyone', json(organizations.access))
+		from organizations ${sql.raw(without ? "left join" : "join")} members as m
+			on m.organization_id = organizations.id and m.user_id = ${user}
+		${isOfProject ? ofProject : sql``} where ${isOrganization}`;
+	return sql`(select ${condition} from (select (${given}) as given limit 1) where given is not null)`;
 }
+
+/**
+ * SQL condition for a list: the caller may view the object.
+ * @param id the column with the object's id
+ */
+export const viewable = (tenant: QueryScope, resource: Resource, id: Column | SQL) =>
+	forCaller(tenant, mayView({ ...CALLER, resource, id }), ADMIN_LEVELS);

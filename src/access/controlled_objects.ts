@@ -16,8 +16,11 @@ const projectLevel = levelIn({
 	privacy: { isPrivate: projects.access_control, isProjectMember },
 });
 
-/** SQL for FROM and WHERE: an object of the organization with this id as text. */
-type Find = (organization: SQLWrapper, id: SQLWrapper) => SQL;
+/**
+ * SQL for FROM and WHERE: an object of the organization, or of the project in the path, with this id
+ * as text.
+ */
+type Find = (organization: SQLWrapper, id: SQLWrapper, isInProject?: boolean) => SQL;
 
 /**
  * How the guard finds the objects that access controls can be about: `id`, as access controls have
@@ -28,8 +31,9 @@ const OBJECTS = {
 	batch_export: {
 		id: sql`e.uuid`,
 		project: sql`(select ${projectLevel} from ${projects} where ${projects.id} = e.project_id)`,
-		find: (organization, id) =>
-			sql`from batch_exports as e where e.organization_id = ${organization} and e.uuid = ${id} and not e.deleted`,
+		find: (organization, id, isInProject = false) =>
+			sql`from batch_exports as e where e.organization_id = ${organization} and e.uuid = ${id} and not e.deleted
+				${isInProject ? sql`and e.project_id = ${projects.id}` : sql``}`,
 	},
 	plugin: {
 		id: sql`cast(p.id as text)`,
@@ -63,11 +67,13 @@ export const isLookedUp = (resource: Resource): resource is Resource & ObjectKin
 /**
  * SQL for JSON of the id and the access to the project of the object in the path of a request, for
  * the guard. Null if there is none, or if access controls don't apply to the caller.
+ * @param isInProject whether the path names the object's project
  */
-export function lookUp(kind: ObjectKind, named: SQL) {
+export function lookUp(kind: ObjectKind, named: SQL, isInProject: boolean) {
 	const { id, find, ...object } = OBJECTS[kind];
-	const project = "project" in object ? object.project : sql`null`;
-	const found = sql`(select json_array(${id}, ${project}) ${find(organizations.id, named)})`;
+	// The guard knows the access to the project in the path.
+	const project = "project" in object && !isInProject ? object.project : sql`null`;
+	const found = sql`(select json_array(${id}, ${project}) ${find(organizations.id, named, isInProject)})`;
 	return sql<
 		string | null
 	>`iif(${organizations.access} is null or ${members.level} >= ${ADMIN}, null, ${found})`;

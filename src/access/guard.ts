@@ -83,13 +83,11 @@ export type GuardRow = Awaited<ReturnType<typeof guard>>[number];
 
 /** The guard's statement for all targets of a form (`formOf`). */
 export const cachedGuard = cacheByForm((db, target: Target) => {
-	const { organization, project } = idsOf(target, keyParams.user_id, targetParams);
-	// One row less than with the organization's id.
-	const isNamed = typeof target.organization === "string" && target.organization !== "@current";
-	const isOrganization = isNamed
-		? eq(organizations.uuid, targetParams.organization)
-		: eq(organizations.id, organization);
-	const object = target.object && { object: lookUp(target.object.kind, targetParams.object) };
+	const { isOrganization, project } = idsOf(target, keyParams.user_id, targetParams);
+	const { kind } = target;
+	const object = target.object && {
+		object: lookUp(target.object.kind, targetParams.object, kind === "project"),
+	};
 	return new CachedStatement(
 		guard(db, { hash: keyParams.hash, isOrganization, project, ...object }),
 	);

@@ -10,6 +10,8 @@ export type QueryScope = {
 	/** SQL for the id of the organization or project; null if there is none. */
 	readonly organization: SQL<number>;
 	readonly project: SQL<number>;
+	/** SQL condition on `organizations`: it is the organization. */
+	readonly isOrganization: SQL;
 	/** The key in use. */
 	readonly key: { id: string | SQL<string>; user_id: number | SQL<number> };
 };

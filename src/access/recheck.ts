@@ -66,7 +66,7 @@ const assertion = cacheByForm((db, form: AccessForm) => {
 		eq(projectMembers.user_id, user_id),
 		gte(projectMembers.level, placeholder("project_level")),
 	);
-	const isProjectOpen = visibleTo(user_id, undefined, "editor");
+	const isProjectOpen = visibleTo(user_id, "editor");
 	const isAppAllowed = and(
 		eq(organizations.id, organization_id),
 		eq(personalApiKeys.hash, placeholder("hash")),

@@ -1,6 +1,6 @@
 import { type SQL, sql } from "drizzle-orm";
 import { rowId } from "../db/client.ts";
-import { organizationId, projects } from "../db/schema/organizations.ts";
+import { organizationId, organizations, projects } from "../db/schema/organizations.ts";
 import type { ObjectKind } from "./controlled_objects.ts";
 import type { QueryScope } from "./query_scope.ts";
 import { currentOrganization, currentProject } from "./visible.ts";
@@ -49,29 +49,36 @@ export const formOf = ({ kind, organization, project, object }: Target): Target 
 type Ids = { organization: SQL; project: SQL<number> };
 
 /**
- * Returns SQL for the ids of the organization and the project of a target; null if there is none.
+ * Returns SQL for the organization and the project of a target; null if there is none.
  * @param ids the ids in the target: values, or placeholders for them
  */
 export function idsOf(
 	{ kind, organization, project }: Target,
 	user_id: number | SQL<number>,
 	ids: Ids = { organization: sql`${organization ?? null}`, project: sql`${project ?? null}` },
-): { organization: SQL<number>; project: SQL<number> } {
-	if (typeof organization === "number")
-		return { organization: sql`${ids.organization}`, project: ids.project };
+): Pick<QueryScope, "organization" | "isOrganization" | "project"> {
+	const found = (id: SQL<number>, project: SQL<number>) => ({
+		organization: id,
+		isOrganization: sql`${organizations.id} = ${id}`,
+		project,
+	});
+	if (typeof organization === "number") return found(sql`${ids.organization}`, ids.project);
 	const named = project === "@current" ? currentProject(user_id) : ids.project;
 	if (kind !== "organization")
-		return {
-			organization: sql`(select ${projects.organization_id} from ${projects} where ${projects.id} = ${named})`,
-			project: named,
-		};
-	const parent =
-		organization === "@current" ? currentOrganization(user_id) : organizationId(ids.organization);
+		return found(
+			sql`(select ${projects.organization_id} from ${projects} where ${projects.id} = ${named})`,
+			named,
+		);
+	const isCurrent = organization === "@current";
+	const parent = isCurrent ? currentOrganization(user_id) : organizationId(ids.organization);
+	const child =
+		project === undefined
+			? sql<number>`null`
+			: sql<number>`(select ${projects.id} from ${projects} where ${projects.id} = ${named} and ${projects.organization_id} = ${parent})`;
+	const isNamed = organization !== undefined && !isCurrent;
 	return {
-		organization: parent,
-		project:
-			project === undefined
-				? sql`null`
-				: sql`(select ${projects.id} from ${projects} where ${projects.id} = ${named} and ${projects.organization_id} = ${parent})`,
+		...found(parent, child),
+		// One row less than with the organization's id.
+		...(isNamed && { isOrganization: sql`${organizations.uuid} = ${ids.organization}` }),
 	};
 }

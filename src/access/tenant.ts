@@ -113,6 +113,11 @@ export class Tenant {
 		return idsOf(this.#place, this.key.user_id).organization;
 	}
 
+	/** SQL condition on `organizations`: it is the organization. */
+	get isOrganization(): SQL {
+		return idsOf(this.#place, this.key.user_id).isOrganization;
+	}
+
 	/** SQL for the project's id; null if there is none. */
 	get project(): SQL<number> {
 		return idsOf(this.#place, this.key.user_id).project;

@@ -7,7 +7,7 @@ import { organizations, projects } from "../db/schema/organizations.ts";
 import { members, projectMembers, users } from "../db/schema/people.ts";
 import { personalApiKeys } from "../db/schema/personal_api_keys.ts";
 import type { Key } from "../keys/keys.ts";
-import { ADMIN_LEVEL, everyoneIn, mayView } from "./access_levels.ts";
+import { ADMIN_LEVEL, CALLER, everyoneIn, forCaller, mayView } from "./access_levels.ts";
 import type { QueryScope } from "./query_scope.ts";
 import { type Scope, scopesWith } from "./scopes.ts";
 
@@ -44,14 +44,29 @@ export const isOpen = (everyone: SQLWrapper, need?: AccessLevel) =>
 		need,
 	);
 
+/**
+ * SQL condition on `projects`: the caller may view this project of the tenant's organization, or has
+ * `need`.
+ */
+const isOpenHere = (tenant: QueryScope, need?: AccessLevel) => {
+	const isProjectMember = sql`exists (select 1 from ${projectMembers}
+  where ${projectMembers.project_id} = ${projects.id} and ${projectMembers.user_id} = ${tenant.key.user_id})`;
+	const privacy = { isPrivate: projects.access_control, isProjectMember };
+	const isOpen = mayView(
+		{ ...CALLER, resource: "project", id: projects.id, privacy },
+		sql`case when not ${projects.access_control} and ${CALLER.isWithout} then 3 end,`,
+		need,
+	);
+	return forCaller(tenant, isOpen);
+};
+
 /** SQL condition on `projects`: the user can see the project, or has `need`. */
 export const visibleTo = (
 	user_id: number | Column | SQL<number>,
-	everyone?: SQLWrapper,
 	need?: AccessLevel,
 ) => sql`exists (
-  select 1 from ${members} ${everyone ? sql`` : sql`join ${organizations} on ${organizations.id} = ${members.organization_id}`}
-  where ${members.organization_id} = ${projects.organization_id} and ${members.user_id} = ${user_id} and ${isOpen(everyone ?? organizations.access, need)})`;
+  select 1 from ${members} join ${organizations} on ${organizations.id} = ${members.organization_id}
+  where ${members.organization_id} = ${projects.organization_id} and ${members.user_id} = ${user_id} and ${isOpen(organizations.access, need)})`;
 
 const { client_id, scoped_organizations, scoped_projects } = personalApiKeys;
 
@@ -72,17 +87,16 @@ const reachableProject = ({ key }: QueryScope) => sql`exists (
       select 1 from ${organizations} where ${organizations.id} = ${projects.organization_id} and ${allowsApp(client_id)})))`;
 
 /** SQL for FROM and WHERE: the projects of the tenant's organization that the caller can see. */
-export const ofVisibleProjects = ({ organization, key }: QueryScope) => sql`
-  from ${members} cross join ${organizations} on ${organizations.id} = ${members.organization_id}
-  cross join ${projects} on ${projects.organization_id} = ${members.organization_id}
-  where ${members.organization_id} = ${organization} and ${members.user_id} = ${key.user_id} and ${isOpen(organizations.access)}`;
+export const ofVisibleProjects = (tenant: QueryScope) => sql`
+  from ${projects} where ${projects.organization_id} = ${tenant.organization} and ${isOpenHere(tenant)}`;
 
-/**
- * SQL condition: the caller can see the project, and the key's restrictions include it.
- * @param everyone SQL for `organizations.access`, if the statement has it
- */
-export const visibleProject = (tenant: QueryScope, everyone?: SQLWrapper, need?: AccessLevel) =>
-	sql`${visibleTo(tenant.key.user_id, everyone, need)} and ${reachableProject(tenant)}`;
+/** SQL condition: the caller can see the project, and the key's restrictions include it. */
+export const visibleProject = (tenant: QueryScope) =>
+	sql`${visibleTo(tenant.key.user_id)} and ${reachableProject(tenant)}`;
+
+/** Like `visibleProject`, for the projects of the tenant's organization. */
+export const visibleProjectHere = (tenant: QueryScope, need?: AccessLevel) =>
+	sql`${isOpenHere(tenant, need)} and ${reachableProject(tenant)}`;
 
 /** Selects the given projects that belong to the organization and that the caller can see. */
 export const selectVisibleProjects = (tenant: QueryScope, ids: number[] = []) =>
@@ -93,7 +107,7 @@ export const selectVisibleProjects = (tenant: QueryScope, ids: number[] = []) =>
 			and(
 				eq(projects.organization_id, tenant.organization),
 				inList(projects.id, ids),
-				visibleProject(tenant, everyoneIn(tenant.organization)),
+				visibleProjectHere(tenant),
 			),
 		);
 
@@ -142,11 +156,10 @@ export function visibleProjects(
 		reachableProject(tenant),
 		search ? contains(projects.name, search) : undefined,
 	);
-	const isVisible = isOpen(
-		everyoneIn(
-			tenant.kind === "organization" ? tenant.organization : sql`${members.organization_id}`,
-		),
-	);
+	const isVisible =
+		tenant.kind === "organization"
+			? isOpenHere(tenant)
+			: isOpen(everyoneIn(sql`${members.organization_id}`));
 	// The + prevents SQLite from using the index of an organization's projects.
 	const listed = {
 		join: sql`${members.organization_id} = +${projects.organization_id}`,

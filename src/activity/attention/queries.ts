@@ -1,8 +1,8 @@
 import { and, eq, gt, isNotNull, isNull, lt, not, or, type SQL, sql } from "drizzle-orm";
-import { everyoneIn, viewable } from "../../access/access_levels.ts";
+import { viewable } from "../../access/access_levels.ts";
 import { hasScope, type ScopeObject } from "../../access/scopes.ts";
 import type { Tenant } from "../../access/tenant.ts";
-import { visibleProject } from "../../access/visible.ts";
+import { visibleProjectHere } from "../../access/visible.ts";
 import { aliased } from "../../db/client.ts";
 import { accessControls } from "../../db/schema/access.ts";
 import { auditStreams } from "../../db/schema/audit_streams.ts";
@@ -52,7 +52,7 @@ function selectExports(tenant: Tenant) {
 			and(
 				eq(batchExports.organization_id, tenant.organization),
 				sql`not ${batchExports.deleted} and not ${batchExports.one_off}`,
-				visibleProject(tenant, everyoneIn(tenant.organization)),
+				visibleProjectHere(tenant),
 				viewable(tenant, "batch_export", batchExports.uuid),
 			),
 		)
@@ -91,7 +91,7 @@ const selectConfigs = (tenant: Tenant) =>
 		.where(
 			and(
 				eq(projects.organization_id, tenant.organization),
-				visibleProject(tenant, everyoneIn(tenant.organization)),
+				visibleProjectHere(tenant),
 				viewable(tenant, "plugin", pluginConfigs.plugin_id),
 				pluginConfigs.enabled,
 				not(pluginConfigs.deleted),

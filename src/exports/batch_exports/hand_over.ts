@@ -31,6 +31,7 @@ import {
 	type Row,
 	scheduleUnchanged,
 	selectOne,
+	selectOther,
 } from "./statements.ts";
 import { dismissing, inRuns } from "./undelivered.ts";
 
@@ -72,7 +73,7 @@ function selectMoved(tenant: Tenant, id: string, other: string) {
 async function read(tenant: Tenant, id: string, to: string) {
 	const [[from], [other], [known], running] = await tenant.read(
 		selectOne(tenant, id),
-		selectOne(tenant, to),
+		selectOther(tenant, to),
 		selectMoved(tenant, id, to),
 		selectRunningBeside(tenant, id),
 	);

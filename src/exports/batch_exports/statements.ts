@@ -2,11 +2,11 @@
 import { and, eq, sql } from "drizzle-orm";
 import type { SQLiteColumn, SQLiteSelect } from "drizzle-orm/sqlite-core";
 import { v7 } from "uuid";
-import { everyoneIn, viewable } from "../../access/access_levels.ts";
+import { viewable } from "../../access/access_levels.ts";
 import { readPage } from "../../access/pages.ts";
 import type { QueryScope } from "../../access/query_scope.ts";
 import type { Tenant } from "../../access/tenant.ts";
-import { visibleProject } from "../../access/visible.ts";
+import { visibleProjectHere } from "../../access/visible.ts";
 import { aliased, assertExists, insertEach } from "../../db/client.ts";
 import { counter, type List } from "../../db/list.ts";
 import { batchExportRanges, batchExportRuns, batchExports } from "../../db/schema/batch_exports.ts";
@@ -35,13 +35,12 @@ export const ofOrganization = ({ organization }: QueryScope) =>
  * that the caller can see, without deleted ones. For statements that join `batch_exports` with
  * `projects`.
  */
-export const visibleExports = (tenant: QueryScope) =>
+const inVisibleProjects = (tenant: QueryScope) =>
 	and(
 		ofOrganization(tenant),
 		tenant.kind === "project"
 			? eq(batchExports.project_id, tenant.project)
-			: visibleProject(tenant, everyoneIn(tenant.organization)),
-		viewable(tenant, "batch_export", batchExports.uuid),
+			: visibleProjectHere(tenant),
 	);
 
 /** The organization's exports that count towards the limit of objects, or its one-off ones. */
@@ -52,10 +51,7 @@ export const counted = (scope: QueryScope, one_off = false) =>
 const mayAdd = (tenant: Tenant) =>
 	tenant.kind === "project"
 		? eq(projects.id, tenant.project)
-		: and(
-				eq(projects.organization_id, tenant.organization),
-				visibleProject(tenant, everyoneIn(tenant.organization), "editor"),
-			);
+		: and(eq(projects.organization_id, tenant.organization), visibleProjectHere(tenant, "editor"));
 
 /** Selects the project of a new export: that in the path, or the oldest that the caller may change. */
 export const selectProject = (tenant: Tenant) =>
@@ -79,8 +75,16 @@ export const assertProject = (tenant: Tenant, { id }: Project) =>
 		? [assertExists(tenant.db, projects, and(eq(projects.id, id), mayAdd(tenant)))]
 		: [];
 
-export const byId = (tenant: Tenant, id: string) =>
-	and(eq(batchExports.uuid, id.toLowerCase()), visibleExports(tenant));
+/** SQL condition: the caller may view the export. */
+const isViewable = (tenant: QueryScope) => viewable(tenant, "batch_export", batchExports.uuid);
+
+/** Like `inVisibleProjects`, without the exports that the caller may not view. */
+export const visibleExports = (tenant: QueryScope) =>
+	and(inVisibleProjects(tenant), isViewable(tenant));
+
+/** The export in the path, whose access control the guard has checked. */
+const byId = (tenant: Tenant, id: string) =>
+	and(eq(batchExports.uuid, id.toLowerCase()), inVisibleProjects(tenant));
 
 /** SQL for the row's id of an export of the organization, whether or not the caller can see it. */
 export const rowIdOf = (tenant: Tenant, id: string) =>
@@ -96,6 +100,10 @@ export const select = ({ db }: QueryScope) =>
 export type Row = Awaited<ReturnType<typeof select>>[number];
 
 export const selectOne = (tenant: Tenant, id: string) => select(tenant).where(byId(tenant, id));
+
+/** Selects an export that a body names. */
+export const selectOther = (tenant: Tenant, id: string) =>
+	select(tenant).where(and(byId(tenant, id), isViewable(tenant)));
 
 /** Returns the stored export, with encrypted secrets. */
 export async function read(tenant: Tenant, id: string) {

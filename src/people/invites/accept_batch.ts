@@ -130,7 +130,7 @@ function joinProjects(invitation: Invitation) {
 	);
 	const rows = Array.from(levels, ([project_id, level]) => ({ id: v7(), project_id, level }));
 	const condition = and(
-		visibleTo(created_by, undefined, "editor"),
+		visibleTo(created_by, "editor"),
 		sql`value ->> 'level' <= ${highestProjectLevel(created_by)}`,
 	);
 	return memberships.joinProjects(db, rows, {

@@ -7,7 +7,7 @@ import { readPage } from "../../access/pages.ts";
 import type { QueryScope } from "../../access/query_scope.ts";
 import type { Tenant } from "../../access/tenant.ts";
 import { retry } from "../../access/unit_of_work.ts";
-import { visibleProject } from "../../access/visible.ts";
+import { visibleProjectHere } from "../../access/visible.ts";
 import { settable } from "../../db/changes.ts";
 import { aliased, assertThat, inList, insertJson } from "../../db/client.ts";
 import { contains } from "../../db/contains.ts";
@@ -127,7 +127,7 @@ const selectVisible = cacheStatement(["project_ids"], (tenant, { project_ids }) 
 			and(
 				eq(projects.organization_id, tenant.organization),
 				inList(projects.id, project_ids),
-				visibleProject(tenant, undefined, "editor"),
+				visibleProjectHere(tenant, "editor"),
 			),
 		),
 );

@@ -1,10 +1,10 @@
 /** What belongs to a member, or to somebody who was one (docs/organizations.md#the-page-of-a-member). */
 import { and, eq, gt, isNotNull, type SQL, sql } from "drizzle-orm";
 import type * as z from "zod";
-import { everyoneIn, viewable } from "../../access/access_levels.ts";
+import { viewable } from "../../access/access_levels.ts";
 import { hasScope, type ScopeObject } from "../../access/scopes.ts";
 import type { Tenant } from "../../access/tenant.ts";
-import { idOf, visibleProject } from "../../access/visible.ts";
+import { idOf, visibleProjectHere } from "../../access/visible.ts";
 import { aliased } from "../../db/client.ts";
 import { activityLog } from "../../db/schema/activity_log.ts";
 import { batchExports } from "../../db/schema/batch_exports.ts";
@@ -79,7 +79,7 @@ const selectProjects = (tenant: Tenant, uuid: string) =>
 			and(
 				eq(projectMembers.organization_id, tenant.organization),
 				eq(projectMembers.user_id, idOf(tenant, uuid)),
-				visibleProject(tenant, everyoneIn(tenant.organization)),
+				visibleProjectHere(tenant),
 			),
 		)
 		.orderBy(projects.id)
@@ -145,7 +145,7 @@ const selectExports = (tenant: Tenant, uuid: string) =>
 				eq(batchExports.organization_id, tenant.organization),
 				sql`not ${batchExports.deleted} and not ${batchExports.one_off}`,
 				isMadeBy(tenant, uuid, sql`${batchExports.uuid}`),
-				visibleProject(tenant, everyoneIn(tenant.organization)),
+				visibleProjectHere(tenant),
 				viewable(tenant, "batch_export", batchExports.uuid),
 			),
 		)

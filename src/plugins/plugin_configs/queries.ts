@@ -1,12 +1,12 @@
 import { and, eq, inArray, sql } from "drizzle-orm";
 import { v7 } from "uuid";
 import type * as z from "zod";
-import { everyoneIn, viewable } from "../../access/access_levels.ts";
+import { viewable } from "../../access/access_levels.ts";
 import { assertRoom, removeRow } from "../../access/objects.ts";
 import { readPage } from "../../access/pages.ts";
 import type { Tenant } from "../../access/tenant.ts";
 import { retry } from "../../access/unit_of_work.ts";
-import { visibleProject } from "../../access/visible.ts";
+import { visibleProjectHere } from "../../access/visible.ts";
 import { isUnchanged, settable } from "../../db/changes.ts";
 import { assertExists, assertThat, inList, rowId } from "../../db/client.ts";
 import { largeRows } from "../../db/large.ts";
@@ -74,12 +74,7 @@ const visibleConfigs = (tenant: Tenant) =>
 			tenant.db
 				.select({ id: projects.id })
 				.from(projects)
-				.where(
-					and(
-						eq(projects.organization_id, tenant.organization),
-						visibleProject(tenant, everyoneIn(tenant.organization)),
-					),
-				),
+				.where(and(eq(projects.organization_id, tenant.organization), visibleProjectHere(tenant))),
 		),
 		available(tenant),
 	);

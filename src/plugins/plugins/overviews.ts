@@ -1,9 +1,9 @@
 import { and, desc, eq, lt, sql } from "drizzle-orm";
 import type * as z from "zod";
-import { everyoneIn, viewable } from "../../access/access_levels.ts";
+import { viewable } from "../../access/access_levels.ts";
 import { readPage } from "../../access/pages.ts";
 import type { Tenant } from "../../access/tenant.ts";
-import { visibleProject } from "../../access/visible.ts";
+import { visibleProjectHere } from "../../access/visible.ts";
 import { matches } from "../../activity/activity_log/filters.ts";
 import { toEntryFor } from "../../activity/activity_log/queries.ts";
 import { entryColumns } from "../../activity/activity_log/shape.ts";
@@ -125,7 +125,7 @@ export async function exportConfigs(tenant: Tenant, { condition }: Family, page:
 			eq(pluginConfigs.deleted, false),
 			destination.condition,
 			condition,
-			visibleProject(tenant, everyoneIn(tenant.organization)),
+			visibleProjectHere(tenant),
 			viewable(tenant, "plugin", plugins.id),
 		),
 		names: ["config_id"],

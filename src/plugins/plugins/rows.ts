@@ -44,9 +44,8 @@ const isHere = (tenant: QueryScope) => sql`(
 export const isUnused = (tenant: QueryScope) => sql`not exists (
 	select 1 from ${organizationConfigs(tenant)} where ${pluginConfigs.plugin_id} = ${plugins.id} and ${pluginConfigs.enabled} and not ${pluginConfigs.deleted})`;
 
-/** The visible plugin with this id, whatever its families. */
-export const byId = (tenant: Tenant, id: string) =>
-	and(eq(plugins.id, rowId(id)), visiblePlugin(tenant));
+/** The plugin in the path, whatever its families. The guard has checked its access control. */
+export const byId = (tenant: Tenant, id: string) => and(eq(plugins.id, rowId(id)), isHere(tenant));
 
 /** Returns how visible plugins that match the filter are listed, newest first. */
 export const visible = (tenant: Tenant, filter: SQL | undefined) => ({
