@@ -171,15 +171,22 @@ export function forCaller(
 	without?: Levels,
 ) {
 	const isOfProject = kind === "project";
+	// Flat, because `@current` is many levels of a condition deep.
+	const [place, where] = isOfProject
+		? [
+				sql`projects as p join organizations on organizations.id = p.organization_id`,
+				sql`p.id = ${project}`,
+			]
+		: [sql`organizations`, isOrganization];
+	const ofProject = sql`left join project_members as pm on pm.project_id = p.id and pm.user_id = m.user_id`;
 	const level = isOfProject ? sql`max(m.level, coalesce(pm.level, 0))` : sql`m.level`;
 	const own = sql`case ${without ? sql`when organizations.access is null then ${json(without)}` : sql``}
 		when ${level} >= ${ADMIN_LEVEL} then ${json(ADMIN_LEVELS)} else coalesce(m.access, '{}') end`;
 	const user = without ? sql`iif(organizations.access is null, null, ${key.user_id})` : key.user_id;
-	const ofProject = sql`left join project_members as pm on pm.project_id = ${project} and pm.user_id = m.user_id`;
 	const given = sql`select json_object('own', json(${own}), 'everyone', json(organizations.access))
-		from organizations ${sql.raw(without ? "left join" : "join")} members as m
+		from ${place} ${sql.raw(without ? "left join" : "join")} members as m
 			on m.organization_id = organizations.id and m.user_id = ${user}
-		${isOfProject ? ofProject : sql``} where ${isOrganization}`;
+		${isOfProject ? ofProject : sql``} where ${where}`;
 	return sql`(select ${condition} from (select (${given}) as given limit 1) where given is not null)`;
 }
 
