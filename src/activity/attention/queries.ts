@@ -13,6 +13,7 @@ import { serviceAccounts } from "../../db/schema/people.ts";
 import { personalApiKeys } from "../../db/schema/personal_api_keys.ts";
 import { pluginConfigs, plugins } from "../../db/schema/plugins.ts";
 import { webhooks } from "../../db/schema/webhooks.ts";
+import { gridOf } from "../../exports/engine/grid.ts";
 import { toUndelivered, undeliveredIn } from "../../exports/engine/undelivered.ts";
 import { DAY_MS, iso } from "../../lib/time.ts";
 import { type Found, type Item, STATES } from "./shape.ts";
@@ -39,7 +40,7 @@ function selectExports(tenant: Tenant) {
 		.select({
 			id: aliased(batchExports.uuid, "id"),
 			name: batchExports.name,
-			interval: batchExports.interval,
+			...gridOf(batchExports),
 			paused: batchExports.paused,
 			last_paused_at: batchExports.last_paused_at,
 			pause_note: batchExports.pause_note,
@@ -62,7 +63,7 @@ function selectExports(tenant: Tenant) {
 }
 
 const exportItem = (row: Awaited<ReturnType<typeof selectExports>>[number]): Item => {
-	const found = toUndelivered(row.interval, row.undelivered);
+	const found = toUndelivered(row, row.undelivered);
 	const { id, name, project_id, paused } = row;
 	return {
 		...NOTHING,

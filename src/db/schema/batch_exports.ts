@@ -10,6 +10,7 @@ import {
 } from "drizzle-orm/sqlite-core";
 import { v7 } from "uuid";
 import { now } from "../../lib/time.ts";
+import { WEEKDAYS } from "../../lib/zone.ts";
 import { boolean, counter, created_at, lease, map, moment, updated_at } from "./columns.ts";
 import { logContent, logPosition } from "./log.ts";
 
@@ -26,6 +27,13 @@ export const MODELS = ["events", "persons"] as const;
 
 /** The possible lengths of an export's windows. */
 export const INTERVALS = ["hour", "day", "week", "every 5 minutes", "every 15 minutes"] as const;
+
+/** When windows of a day or a week begin. null: UTC, midnight, and Monday. */
+const clock = () => ({
+	time_zone: text(),
+	hour: integer(),
+	weekday: text({ enum: WEEKDAYS }),
+});
 
 export const RUN_STATUSES = [
 	"Starting",
@@ -96,6 +104,7 @@ export const batchExports = sqliteTable(
 		/** Secrets are encrypted one by one. */
 		destination: map<Destination>(),
 		interval: text({ enum: INTERVALS }).notNull(),
+		...clock(),
 		paused: boolean().notNull().default(false),
 		created_at: created_at(),
 		last_updated_at: updated_at(),
@@ -145,8 +154,9 @@ export const batchExportBackfills = sqliteTable(
 		project_id: integer().notNull(),
 		start_at: text().notNull(),
 		end_at: text().notNull(),
-		/** The export's interval when the backfill was created. */
+		/** The export's interval when the backfill was created, and when its windows begin. */
 		interval: text({ enum: INTERVALS }).notNull(),
+		...clock(),
 		by: text({ enum: SELECTIONS }).notNull().default("event"),
 		status: text({ enum: BACKFILL_STATUSES }).notNull().default("Running"),
 		/** Where the backfill has come: what is before has a run. */

@@ -166,16 +166,16 @@ export const launchBackfill = (tenant: Tenant, { row_id }: Row, backfill_id: str
 function rangeOf(row: Row, { start_at, end_at, by = "event" }: z.infer<typeof Backfill>) {
 	const { interval, next_start_at } = row;
 	const until = by === "arrival" ? Math.min(Date.parse(next_start_at), Date.now()) : Date.now();
-	const last = lastWindow(interval, until);
+	const last = lastWindow(row, until);
 	const end = end_at ?? last.end;
-	const start = start_at ?? (end_at ? lastWindow(interval, Date.parse(end)).start : last.start);
+	const start = start_at ?? (end_at ? lastWindow(row, Date.parse(end)).start : last.start);
 	checkPast(start, end);
 	if (by === "arrival" && end > next_start_at)
 		throw invalid(
 			"end_at",
 			`end_at must not be after ${next_start_at}: the schedule exports what arrives from then on. If the export is paused, unpause it with a backfill.`,
 		);
-	if (by === "event" && windowsIn(interval, start, end).total === 0)
+	if (by === "event" && windowsIn(row, start, end).total === 0)
 		throw invalid(
 			start_at ? "start_at" : "end_at",
 			`The range is shorter than the export's interval (${interval}).`,

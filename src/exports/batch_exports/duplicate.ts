@@ -8,6 +8,7 @@ import { assertExists } from "../../db/client.ts";
 import { batchExports } from "../../db/schema/batch_exports.ts";
 import { shorten } from "../../lib/text.ts";
 import { exportCipher, merged, normalized, opened, sealed } from "../destinations/secrets.ts";
+import { gridOf } from "../engine/grid.ts";
 import { valuesOf } from "./queries.ts";
 import { checkModel, checkQuery } from "./rules.ts";
 import { type duplicate as Duplicate, toBatchExport } from "./shape.ts";
@@ -66,9 +67,9 @@ async function tryDuplicate(
 	const { db, env } = tenant;
 	const { type, config } = await destinationOf(tenant, row, destination);
 	const id = v7();
-	const { interval, model, start_at, end_at, xql_query, schema } = row;
+	const { model, start_at, end_at, xql_query, schema } = row;
 	const called = name ?? shorten(`${row.name} (copy)`, MAX_NAME - 1);
-	const copied = { name: called, interval, model, start_at, end_at, xql_query };
+	const copied = { name: called, ...gridOf(row), model, start_at, end_at, xql_query };
 	const after = await tenant.write({
 		checks: [
 			assertRoom(tenant, batchExports, counted(tenant)),

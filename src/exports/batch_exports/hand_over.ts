@@ -14,6 +14,7 @@ import { doesNotExist, invalid, orNotFound } from "../../http/errors.ts";
 import { pluralize, shorten } from "../../lib/text.ts";
 import { now } from "../../lib/time.ts";
 import { beginBackfill, checkRunning } from "../engine/backfill_runs.ts";
+import { GRID } from "../engine/grid.ts";
 import { movedWindows, readMoved } from "../engine/moved.ts";
 import { changesOf, without } from "../engine/ranges.ts";
 import { logWhere } from "../engine/run_log.ts";
@@ -89,6 +90,8 @@ function checkPair({ from, to }: Pick<Handed, "from" | "to">) {
 	for (const field of ["team_id", "model", "interval"] as const)
 		if (to[field] !== from[field])
 			throw invalid("to", "The exports must have the same project, model and interval.");
+	if (GRID.some((field) => to[field] !== from[field]))
+		throw invalid("to", "The exports must have the same time zone, hour and weekday.");
 	if (!to.paused) throw invalid("to", "The export that continues must be paused.");
 	if (to.next_start_at > from.next_start_at)
 		throw invalid(
@@ -141,7 +144,7 @@ function taking({ db }: Tenant, { from, to, moved, runs, ranges }: Handed, runni
 		added.map((range) => ({ ...range, ...series, ...none })),
 	);
 	return {
-		windows: again.length + added.reduce((sum, one) => sum + partsOf(from.interval, one), 0),
+		windows: again.length + added.reduce((sum, one) => sum + partsOf(from, one), 0),
 		changes: [
 			db
 				.update(batchExportRuns)

@@ -11,6 +11,7 @@ import { invalid } from "../../http/errors.ts";
 import { DAY_MS, now } from "../../lib/time.ts";
 import { normalized } from "../destinations/secrets.ts";
 import { checkRunning, insertBackfill, selectRunning } from "../engine/backfill_runs.ts";
+import { inUtc } from "../engine/grid.ts";
 import { expiryFrom, folderOf } from "../engine/one_offs.ts";
 import { runColumns } from "./columns.ts";
 import { valuesOf } from "./queries.ts";
@@ -30,7 +31,7 @@ import {
 const MAX_DAYS = 366;
 
 /** Has no meaning, because there is one window. */
-const INTERVAL = "day" as const;
+const GRID = inUtc("day");
 
 type Body = z.infer<typeof Once>;
 
@@ -61,11 +62,11 @@ async function tryStart(tenant: Tenant, body: Body): Promise<z.infer<typeof OneO
 	const plan = planOf(body);
 	const { uuid, start_at, end_at, name } = plan;
 	const window = { start: start_at, end: end_at };
-	checkRunning({ row_id: 0, interval: INTERVAL }, { ...window, by: "event" }, running);
+	checkRunning({ row_id: 0, ...GRID }, { ...window, by: "event" }, running);
 	const begun = insertBackfill(
 		db,
 		{
-			...{ batch_export_id: rowIdOf(tenant, uuid), project_id, interval: INTERVAL },
+			...{ batch_export_id: rowIdOf(tenant, uuid), project_id, ...GRID },
 			...{ ...window, by: "event", total_runs: 1, first: window },
 			message: `The one-off export of ${name} was started.`,
 		},
@@ -81,7 +82,7 @@ async function tryStart(tenant: Tenant, body: Body): Promise<z.infer<typeof OneO
 		changes: [
 			db.insert(batchExports).values({
 				...plan,
-				...{ organization_id: organization, project_id, interval: INTERVAL },
+				...{ organization_id: organization, project_id, ...GRID },
 				...{ one_off: true, paused: true, due_at: expires_at },
 				...{ next_start_at: end_at, next_end_at: end_at },
 			}),

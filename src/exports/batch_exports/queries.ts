@@ -15,7 +15,14 @@ import type { Page } from "../../http/page.ts";
 import { now } from "../../lib/time.ts";
 import { exportCipher, merged, removedSecrets, sealed, shown } from "../destinations/secrets.ts";
 import { reschedule, resume, schedule } from "../engine/windows.ts";
-import { checkModel, checkQuery, checkRange, parsedQuery } from "./rules.ts";
+import {
+	checkGrid,
+	checkModel,
+	checkQuery,
+	checkRange,
+	parsedQuery,
+	unusedClock,
+} from "./rules.ts";
 import { create, type filters, toBatchExport, type update as Update } from "./shape.ts";
 import { warnOfSharedKeys } from "./shared_keys.ts";
 import {
@@ -72,6 +79,9 @@ async function tryInsert(tenant: Tenant, body: z.infer<typeof create>) {
 	const { start_at = null, end_at = null, paused = false } = rest;
 	const { model = "events" } = rest;
 	checkModel({ model, destination });
+	const { interval, time_zone = null, hour = null, weekday = null } = rest;
+	const grid = { interval, time_zone, hour, weekday };
+	checkGrid(grid);
 	checkRange(start_at, end_at);
 	checkQuery({ model, xql_query: xql_query ?? null, destination });
 	const { type, config = {} } = destination;
@@ -83,7 +93,7 @@ async function tryInsert(tenant: Tenant, body: z.infer<typeof create>) {
 				...rest,
 				...(paused && { last_paused_at: rest.last_paused_at ?? now() }),
 				...parsedQuery(xql_query ?? null),
-				...schedule({ id, interval: body.interval, start_at, end_at }, Date.now()),
+				...schedule({ id, ...grid, start_at, end_at }, Date.now()),
 				uuid: id,
 				organization_id: tenant.organization,
 				project_id: project.id,
@@ -115,6 +125,7 @@ async function tryUpdate(tenant: Tenant, id: string, body: z.infer<typeof Update
 	const row = await readScheduled(tenant, id);
 	const { destination, xql_query, ...rest } = body;
 	const set = {
+		...(rest.interval && rest.interval !== row.interval && unusedClock(rest.interval)),
 		...rest,
 		...(destination && {
 			destination: await merged(exportCipher(tenant.env, row), row.destination, destination),
@@ -129,11 +140,15 @@ async function tryUpdate(tenant: Tenant, id: string, body: z.infer<typeof Update
 		model: set.model ?? row.model,
 		xql_query: set.xql_query === undefined ? row.xql_query : set.xql_query,
 		interval: set.interval ?? row.interval,
+		time_zone: set.time_zone === undefined ? row.time_zone : set.time_zone,
+		hour: set.hour === undefined ? row.hour : set.hour,
+		weekday: set.weekday === undefined ? row.weekday : set.weekday,
 		paused: set.paused ?? row.paused,
 		start_at: set.start_at === undefined ? row.start_at : set.start_at,
 		end_at: set.end_at === undefined ? row.end_at : set.end_at,
 	};
 	if (set.model) checkModel(after);
+	checkGrid(after);
 	checkRange(after.start_at, after.end_at);
 	if (xql_query !== undefined || set.model) checkQuery(after);
 	const resumed =

@@ -3,6 +3,7 @@
 import { invalid } from "../../http/errors.ts";
 import { now } from "../../lib/time.ts";
 import { definitionOf, isDatabase } from "../destinations/index.ts";
+import type { Grid, Interval } from "../engine/grid.ts";
 import { parse } from "../query/query.ts";
 import { fieldsOf, shadowedKey } from "../query/rows.ts";
 import type { Row } from "./statements.ts";
@@ -16,6 +17,34 @@ export function checkRange(start_at: string | null, end_at: string | null) {
 export function checkPast(start: string, end: string) {
 	if (start >= end) throw invalid("start_at", "start_at must be before end_at.");
 	if (end > now()) throw invalid("end_at", "end_at must not be in the future.");
+}
+
+/** The fields that say when windows begin, and the intervals whose windows they move. */
+const CLOCKS = {
+	time_zone: ["day", "week"],
+	hour: ["day", "week"],
+	weekday: ["week"],
+} as const satisfies { [Field in Exclude<keyof Grid, "interval">]: readonly Interval[] };
+
+const CLOCK_FIELDS = ["time_zone", "hour", "weekday"] as const;
+
+const isMoved = (field: keyof typeof CLOCKS, interval: Interval) =>
+	CLOCKS[field].some((one) => one === interval);
+
+/** Returns the fields that another interval resets, because it has none. */
+export const unusedClock = (interval: Interval): Partial<Grid> =>
+	Object.fromEntries(
+		CLOCK_FIELDS.flatMap((field) => (isMoved(field, interval) ? [] : [[field, null]])),
+	);
+
+/** @throws 400 if windows of this interval have no time zone, hour or weekday */
+export function checkGrid(grid: Grid) {
+	for (const field of CLOCK_FIELDS)
+		if (grid[field] !== null && !isMoved(field, grid.interval))
+			throw invalid(
+				field,
+				`Only windows of the interval ${CLOCKS[field].join(" or ")} have a ${field}.`,
+			);
 }
 
 export function parsedQuery(text: string | null) {

@@ -46,15 +46,21 @@ import {
 
 /**
  * Returns conditions for windows that begin before this time. They use the end of the window, which
- * has an index: the window ends by this time, or at the end of an interval that contains it. So
- * they miss a window that contains this time if its backfill didn't begin at a boundary of the
- * interval.
+ * has an index: the window ends by this time, or at the end of an interval in UTC that contains it,
+ * or is the next one that ends. So they can miss windows of backfills that contain this time, if
+ * they aren't aligned to UTC.
  */
-function startsBefore(moment: string) {
+function startsBefore(tenant: Tenant, id: string, moment: string) {
 	const { data_interval_start, data_interval_end } = batchExportRuns;
+	const ends = endsAcross(Date.parse(moment)).map((end) => Date.parse(end));
+	const next = sql`(select min(data_interval_end) from batch_export_runs as later
+		where later.batch_export_id = ${rowIdOf(tenant, id)} and later.data_interval_end > ${Date.parse(moment)})`;
 	return [
 		lte(data_interval_end, moment),
-		and(inList(data_interval_end, endsAcross(Date.parse(moment))), lt(data_interval_start, moment)),
+		and(
+			inList(data_interval_end, sql`json_insert(${JSON.stringify(ends)}, '$[#]', ${next})`),
+			lt(data_interval_start, moment),
+		),
 	];
 }
 
@@ -97,7 +103,7 @@ export function list(tenant: Tenant, id: string, page: Page, filters: z.infer<ty
 		before ? lt(data_interval_end, before) : undefined,
 	);
 	const isByTime = after || before || starts_before;
-	const ranges = starts_before ? startsBefore(starts_before) : [undefined];
+	const ranges = starts_before ? startsBefore(tenant, id, starts_before) : [undefined];
 	const { id: run_id } = batchExportRuns;
 	const all = {
 		select: () => tenant.db.select(runColumns(id)).from(batchExportRuns).$dynamic(),

@@ -12,6 +12,7 @@ import {
 	choice,
 	choices,
 	explain,
+	integer,
 	moment,
 	multilineText,
 	name,
@@ -23,6 +24,7 @@ import {
 import { applyOnly, documentAs } from "../../http/router.ts";
 import { checkedBy } from "../../http/valid.ts";
 import { readRelativeMoment } from "../../lib/moment.ts";
+import { isTimeZone, WEEKDAYS } from "../../lib/zone.ts";
 import { changedDestination, destinationOfNew } from "../destinations/document.ts";
 import { compressible } from "../destinations/fields.ts";
 import { DESTINATIONS, TYPES } from "../destinations/index.ts";
@@ -54,16 +56,26 @@ const LEVEL_TEXTS = {
 
 const INTERVAL_TEXTS = {
 	hour: "from one full hour to the next.",
-	day: "from midnight to midnight.",
-	week: "from Monday to Monday.",
+	day: "from midnight to midnight, or another `hour`.",
+	week: "from Monday to Monday, or another `weekday`.",
 	"every 5 minutes": "twelve windows an hour.",
 	"every 15 minutes": "four windows an hour.",
+};
+
+const CLOCK_TEXTS = {
+	time_zone:
+		"The time zone in which windows of a day or a week begin, such as `Europe/Berlin`; null for UTC. A local day is one window, also if it has 23 or 25 hours.",
+	hour: "The hour of the day at which windows of a day or a week begin, from 0 to 23; null for midnight.",
+	weekday: "The day on which windows of a week begin; null for Monday.",
 };
 
 const MODEL_TEXTS = {
 	events: "what happened.",
 	persons: "who it happened to, with their properties.",
 };
+
+/** The longest name has 30 characters. */
+const MAX_TIME_ZONE = 64;
 
 /** A run of an export (docs/exports.md#runs). */
 export const BatchExportRun = z
@@ -143,7 +155,11 @@ export const BatchExport = z
 					.describe("The destination's settings without its secrets."),
 			})
 			.describe("Where the rows go."),
-		interval: explain(z.enum(INTERVALS), "The length of the windows, in UTC.", INTERVAL_TEXTS),
+		interval: explain(z.enum(INTERVALS), "The length of the windows.", INTERVAL_TEXTS),
+		// Not part of the interface (docs/internals/choices.md).
+		time_zone: z.string().nullable().describe(CLOCK_TEXTS.time_zone),
+		hour: z.int().nullable().describe(CLOCK_TEXTS.hour),
+		weekday: z.enum(WEEKDAYS).nullable().describe(CLOCK_TEXTS.weekday),
 		paused: z.boolean().describe("Whether scheduled runs are paused."),
 		created_at: timestamp().describe("When the export was created."),
 		last_updated_at: timestamp().describe("When the export was last changed."),
@@ -222,7 +238,7 @@ export const toBatchExport = ({
 }): z.infer<typeof BatchExport> => ({
 	...row,
 	destination: shown(row.destination),
-	undelivered: toUndelivered(row.interval, row.undelivered),
+	undelivered: toUndelivered(row, row.undelivered),
 });
 
 const fields = z.object({
@@ -236,7 +252,14 @@ const fields = z.object({
 		type: z.string().trim(),
 		config: z.record(z.string(), z.unknown()).optional(),
 	}),
-	interval: explain(choice(INTERVALS), "The length of the windows, in UTC.", INTERVAL_TEXTS),
+	interval: explain(choice(INTERVALS), "The length of the windows.", INTERVAL_TEXTS),
+	time_zone: text(MAX_TIME_ZONE)
+		.refine(isTimeZone, "Not a time zone. Use a name like Europe/Berlin.")
+		.nullable()
+		.optional()
+		.describe(CLOCK_TEXTS.time_zone),
+	hour: integer(0, 23).nullable().optional().describe(CLOCK_TEXTS.hour),
+	weekday: choice(WEEKDAYS).nullable().optional().describe(CLOCK_TEXTS.weekday),
 	paused: boolean().optional().describe("Whether scheduled runs are paused; false by default."),
 	last_paused_at: moment()
 		.nullable()

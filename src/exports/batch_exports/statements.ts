@@ -14,6 +14,7 @@ import { projects } from "../../db/schema/organizations.ts";
 import { invalid } from "../../http/errors.ts";
 import type { Page } from "../../http/page.ts";
 import { now } from "../../lib/time.ts";
+import { GRID } from "../engine/grid.ts";
 import { logWhere } from "../engine/run_log.ts";
 import { countInserted, isQueued, startRuns } from "../engine/start_runs.ts";
 import { passedOver } from "../engine/undelivered.ts";
@@ -210,7 +211,7 @@ export const notDeleted = (id: number) =>
 	and(eq(batchExports.id, id), eq(batchExports.deleted, false));
 
 /** The columns that define the schedule of an export and its next window. */
-export const TIMING = ["interval", "start_at", "end_at", "next_start_at", "next_end_at"] as const;
+export const TIMING = [...GRID, "start_at", "end_at", "next_start_at", "next_end_at"] as const;
 
 /** SQL condition: the schedule hasn't changed since it was read. */
 export const scheduleUnchanged = (row: Row) =>

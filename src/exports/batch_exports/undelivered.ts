@@ -50,7 +50,7 @@ async function readUndelivered(tenant: Tenant, id: string, span: Span) {
 	);
 	const row = orNotFound(found);
 	const oldestFirst = ranges.toSorted((a, b) => (a.start < b.start ? -1 : 1));
-	return { row, failed, missing: partsIn(row.interval, oldestFirst, span) };
+	return { row, failed, missing: partsIn(row, oldestFirst, span) };
 }
 
 /**
@@ -68,7 +68,7 @@ async function tryRetryFailed(
 	const { row, failed, missing } = await readUndelivered(tenant, id, span);
 	const clean = failed.filter(({ isUnclean }) => !isUnclean);
 	const waiting = failed.length - clean.length;
-	const added = windowsOf(row.interval, missing, MAX_ADDED);
+	const added = windowsOf(row, missing, MAX_ADDED);
 	const windows = clean.length + added.length;
 	if (windows === 0) return { windows, waiting };
 	const { db } = tenant;
@@ -170,8 +170,8 @@ export const dismissFailed = (tenant: Tenant, id: string, span: Span) =>
 
 async function tryDismissFailed(tenant: Tenant, id: string, span: Span) {
 	const { row, failed, missing } = await readUndelivered(tenant, id, span);
-	const { row_id, interval } = row;
-	const windows = failed.length + missing.reduce((sum, part) => sum + partsOf(interval, part), 0);
+	const { row_id } = row;
+	const windows = failed.length + missing.reduce((sum, part) => sum + partsOf(row, part), 0);
 	if (windows === 0) return toBatchExport(row);
 	const { db } = tenant;
 	const after = await tenant.write({

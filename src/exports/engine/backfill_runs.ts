@@ -11,17 +11,11 @@ import {
 } from "../../db/schema/batch_exports.ts";
 import { conflict, throttled } from "../../http/errors.ts";
 import { pluralize } from "../../lib/text.ts";
-import { iso, now } from "../../lib/time.ts";
+import { now } from "../../lib/time.ts";
+import { type Grid, gridOf } from "./grid.ts";
 import { logWhere } from "./run_log.ts";
 import { dismissMissing, takeMissing } from "./undelivered.ts";
-import {
-	firstMissing,
-	type Interval,
-	LENGTHS,
-	partsOf,
-	type Window,
-	windowsIn,
-} from "./windows.ts";
+import { firstMissing, partsOf, type Window, windowsIn } from "./windows.ts";
 
 /** How many backfills of a project may run at once. */
 const MAX_RUNNING_BACKFILLS = 3;
@@ -29,11 +23,12 @@ const MAX_RUNNING_BACKFILLS = 3;
 /** How many runs are compared with a range at once. */
 const MAX_COMPARED_RUNS = 1000;
 
-type BatchExport = { row_id: number; team_id: number; interval: Interval };
+type BatchExport = Grid & { row_id: number; team_id: number };
 
 /** `batch_export_id`: SQL if the export is inserted in the same batch. */
 type Begun = Window &
-	Pick<Backfill, "by" | "interval" | "project_id" | "total_runs"> & {
+	Grid &
+	Pick<Backfill, "by" | "project_id" | "total_runs"> & {
 		batch_export_id: number | SQL;
 		/** Undefined if `advanceBackfill` has to find it. */
 		first: Window | undefined;
@@ -45,8 +40,12 @@ type Backfill = typeof batchExportBackfills.$inferSelect;
 type Selection = Window & Pick<Backfill, "by">;
 
 /** Returns how many windows a range has. By arrival, the boundaries of the grid divide it. */
-const countWindows = (interval: Interval, { by, start, end }: Selection) =>
-	by === "arrival" ? partsOf(interval, { start, end }) : windowsIn(interval, start, end).total;
+const countWindows = (grid: Grid, { by, start, end }: Selection) =>
+	by === "arrival" ? partsOf(grid, { start, end }) : windowsIn(grid, start, end).total;
+
+/** Returns the end of the windows of a range, the last of which is complete. */
+const endOf = (grid: Grid, { start, end }: Window, total: number) =>
+	windowsIn(grid, start, end, total).window.start;
 
 /** SQL condition: the backfill is running in this project. */
 const isRunningIn = (project_id: number | SQL) =>
@@ -61,13 +60,13 @@ export const selectRunning = (db: Database, project_id: SQL) =>
 		.orderBy(batchExportBackfills.id);
 
 /** Whether a running backfill exports the range. By arrival, a part of the range is enough. */
-function covers(running: Backfill, interval: Interval, range: Selection) {
+function covers(running: Backfill, grid: Grid, range: Selection) {
 	const { by, start, end } = range;
 	if (running.by !== by) return false;
 	if (by === "arrival") return running.start_at < end && running.end_at > start;
-	const { window } = windowsIn(interval, start, end, countWindows(interval, range) - 1);
-	const lastEnd = Date.parse(running.start_at) + running.total_runs * LENGTHS[running.interval];
-	return running.start_at <= start && (window === null || iso(lastEnd) >= window.end);
+	const { start_at, end_at, total_runs } = running;
+	const lastEnd = endOf(running, { start: start_at, end: end_at }, total_runs);
+	return start_at <= start && lastEnd >= endOf(grid, range, countWindows(grid, range));
 }
 
 /**
@@ -75,12 +74,12 @@ function covers(running: Backfill, interval: Interval, range: Selection) {
  * may be exported twice; 429 if there are too many
  */
 export function checkRunning(
-	{ row_id, interval }: Omit<BatchExport, "team_id">,
+	row: Omit<BatchExport, "team_id">,
 	range: Selection,
 	running: Backfill[],
 ) {
 	const covering = running.find(
-		(one) => one.batch_export_id === row_id && covers(one, interval, range),
+		(one) => one.batch_export_id === row.row_id && covers(one, row, range),
 	);
 	if (covering)
 		throw conflict(`The backfill ${covering.id}, which is running, exports this range already.`);
@@ -96,26 +95,31 @@ export function checkRunning(
  */
 export function beginBackfill(
 	db: Database,
-	{ row_id: batch_export_id, team_id, interval }: BatchExport,
+	row: BatchExport,
 	range: Selection,
 	running: Backfill[],
 ) {
+	const { row_id: batch_export_id, team_id } = row;
 	const { start, end, by } = range;
-	const total = countWindows(interval, range);
-	const first = by === "event" ? windowsIn(interval, start, end).window : undefined;
+	const total = countWindows(row, range);
+	const first = by === "event" ? windowsIn(row, start, end).window : undefined;
 	const begun = insertBackfill(
 		db,
 		{
-			...{ batch_export_id, project_id: team_id, interval, ...range, total_runs: total, first },
+			...{
+				batch_export_id,
+				project_id: team_id,
+				...gridOf(row),
+				...range,
+				total_runs: total,
+				first,
+			},
 			message: `A backfill ${by === "arrival" ? "by arrival " : ""}of ${pluralize(total, "window")} from ${start} to ${end} was started.`,
 		},
 		running,
 	);
 	const missing = first
-		? dismissMissing(db, batch_export_id, {
-				start,
-				end: iso(Date.parse(start) + total * LENGTHS[interval]),
-			})
+		? dismissMissing(db, batch_export_id, { start, end: endOf(row, range, total) })
 		: takeMissing(db, batch_export_id, { start, end });
 	return { ...begun, changes: [...missing, ...begun.changes] };
 }
@@ -195,18 +199,16 @@ const runOf = (
 
 /** Returns the next window of a backfill; null if there is none. */
 async function nextWindow(db: Database, backfill: Backfill): Promise<Window | null> {
-	const { interval, start_at, end_at, next_start_at, total_runs } = backfill;
+	const { start_at, end_at, next_start_at, total_runs } = backfill;
 	if (backfill.by === "arrival") return nextMissing(db, backfill);
 	if (next_start_at >= end_at) return null;
-	const done = windowsIn(interval, start_at, next_start_at).total;
-	return done < total_runs ? windowsIn(interval, start_at, end_at, done).window : null;
+	const done = windowsIn(backfill, start_at, next_start_at).total;
+	return done < total_runs ? windowsIn(backfill, start_at, end_at, done).window : null;
 }
 
 /** Returns the next window that neither a run by arrival covers nor a range of old ones. */
-async function nextMissing(
-	db: Database,
-	{ batch_export_id, interval, next_start_at, end_at }: Backfill,
-) {
+async function nextMissing(db: Database, backfill: Backfill) {
+	const { batch_export_id, next_start_at, end_at } = backfill;
 	const { data_interval_start: start, data_interval_end: end } = batchExportRuns;
 	const ranges = batchExportRanges;
 	const select = (isIn: (end: SQLiteColumn) => SQL | undefined, limit: number) =>
@@ -234,7 +236,7 @@ async function nextMissing(
 			select((end) => and(gt(end, from), lte(end, end_at)), MAX_COMPARED_RUNS),
 			select((end) => gt(end, end_at), 1),
 		]);
-		const missing = firstMissing(interval, { start: from, end: end_at }, [...within, ...across]);
+		const missing = firstMissing(backfill, { start: from, end: end_at }, [...within, ...across]);
 		const known = within.length < MAX_COMPARED_RUNS ? end_at : (within.at(-1)?.end ?? end_at);
 		if (known >= end_at || (missing && missing.start < known)) return missing;
 		from = known;

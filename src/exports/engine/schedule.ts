@@ -17,6 +17,7 @@ import { DAY_MS, iso, MINUTE_MS, now } from "../../lib/time.ts";
 import { advanceBackfill } from "./backfill_runs.ts";
 import { clean } from "./clean.ts";
 import { foldOldRuns } from "./fold.ts";
+import { GRID, gridOf } from "./grid.ts";
 import { loadRun } from "./loaded.ts";
 import { EXPIRED, removeOneOffs } from "./one_offs.ts";
 import { EXPORT_LOGS } from "./run_log.ts";
@@ -78,7 +79,7 @@ const selectDue = (db: Database, at: number) =>
 			organization_id: batchExports.organization_id,
 			project_id: batchExports.project_id,
 			name: batchExports.name,
-			interval: batchExports.interval,
+			...gridOf(batchExports),
 			start_at: batchExports.start_at,
 			end_at: batchExports.end_at,
 			next_start_at: batchExports.next_start_at,
@@ -104,7 +105,7 @@ async function insertDueRuns(db: Database, at: number) {
 		id: v7(),
 		batch_export_id: row.row_id,
 		due: row.due_at,
-		interval: row.interval,
+		...gridOf(row),
 	});
 	const runsOf = plans.map((plan) =>
 		plan.windows.map(({ start, end }) => ({
@@ -125,9 +126,10 @@ async function insertDueRuns(db: Database, at: number) {
 		...plan.next,
 		runs: runsOf[i]?.map(({ id }) => id),
 	}));
+	const isSameGrid = and(...GRID.map((field) => sql.raw(`e.${field} is value ->> '${field}'`)));
 	// So concurrent ticks and requests don't interfere.
 	const isUnchanged = sql`exists (select 1 from batch_exports as e where e.id = value ->> 'batch_export_id'
-		and e.due_at = value ->> 'due' and e.interval = value ->> 'interval' and not e.paused and not e.deleted)`;
+		and e.due_at = value ->> 'due' and ${isSameGrid} and not e.paused and not e.deleted)`;
 	await db.batch([
 		insertEach(db, batchExportRuns, {
 			rows: runsOf.flat(),

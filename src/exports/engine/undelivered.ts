@@ -10,15 +10,9 @@ import {
 	isUnsuccessful,
 } from "../../db/schema/batch_exports.ts";
 import { iso } from "../../lib/time.ts";
+import { boundaryAfter, boundaryBefore, type Grid } from "./grid.ts";
 import type { Range } from "./ranges.ts";
-import {
-	boundaryAfter,
-	boundaryBefore,
-	firstMissing,
-	type Interval,
-	partsOf,
-	type Window,
-} from "./windows.ts";
+import { firstMissing, partsOf, type Window } from "./windows.ts";
 
 /** How many failed runs, and how many of the newest ranges of an export are looked at. */
 const MAX_RUNS = 500;
@@ -136,7 +130,7 @@ export type Undelivered = {
 
 /** Returns the windows that weren't delivered, as a backfill would export them; null: none. */
 export function toUndelivered(
-	interval: Interval,
+	grid: Grid,
 	{ runs, start, end, latest, ranges }: UndeliveredRows,
 ): Undelivered | null {
 	const missing = ranges.map(([start, end]): Window => ({ start: iso(start), end: iso(end) }));
@@ -145,7 +139,7 @@ export function toUndelivered(
 	if (starts.length === 0) return null;
 	const [, error]: [number?, string?] = latest === null ? [] : JSON.parse(latest);
 	return {
-		windows: runs + missing.reduce((sum, range) => sum + partsOf(interval, range), 0),
+		windows: runs + missing.reduce((sum, range) => sum + partsOf(grid, range), 0),
 		start_at: iso(Math.min(...starts)),
 		end_at: iso(Math.max(...ends)),
 		latest_error: error ?? ranges[0]?.[2] ?? null,
@@ -231,27 +225,21 @@ export const passedOver = ({ start, end }: Window, why: string) => ({
 });
 
 /** Returns the parts of ranges whose windows overlap a time. */
-export const partsIn = <R extends Window>(
-	interval: Interval,
-	ranges: R[],
-	{ after, before }: Span,
-): R[] =>
+export const partsIn = <R extends Window>(grid: Grid, ranges: R[], { after, before }: Span): R[] =>
 	ranges.flatMap((range) => {
-		const from =
-			after === undefined ? range.start : iso(boundaryBefore(interval, Date.parse(after)));
-		const until =
-			before === undefined ? range.end : iso(boundaryAfter(interval, Date.parse(before)));
+		const from = after === undefined ? range.start : iso(boundaryBefore(grid, Date.parse(after)));
+		const until = before === undefined ? range.end : iso(boundaryAfter(grid, Date.parse(before)));
 		const start = from > range.start ? from : range.start;
 		const end = until < range.end ? until : range.end;
 		return start < end ? [{ ...range, start, end }] : [];
 	});
 
-/** Returns the first windows into which the boundaries of the interval's grid divide ranges. */
-export function windowsOf(interval: Interval, ranges: Window[], limit: number) {
+/** Returns the first windows into which the boundaries of the grid divide ranges. */
+export function windowsOf(grid: Grid, ranges: Window[], limit: number) {
 	const windows: Window[] = [];
 	for (const { start, end } of ranges)
 		for (let at = start; windows.length < limit; ) {
-			const next = firstMissing(interval, { start: at, end }, []);
+			const next = firstMissing(grid, { start: at, end }, []);
 			if (!next) break;
 			windows.push(next);
 			at = next.end;

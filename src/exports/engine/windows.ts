@@ -1,24 +1,24 @@
 import { INTERVALS } from "../../db/schema/batch_exports.ts";
 import { spread } from "../../delivery/backoff.ts";
 import { pluralize } from "../../lib/text.ts";
-import { DAY_MS, HOUR_MS, iso, MINUTE_MS } from "../../lib/time.ts";
-
-export type Interval = (typeof INTERVALS)[number];
+import { iso } from "../../lib/time.ts";
+import {
+	boundariesIn,
+	boundaryAfter,
+	boundaryBefore,
+	boundaryPast,
+	GRID,
+	type Grid,
+	type Interval,
+	inUtc,
+	LENGTHS,
+	partsIn,
+	windowAfter,
+	windowsIn as windowsFrom,
+} from "./grid.ts";
 
 /** The interval [`start`, `end`), in RFC 3339, UTC. */
 export type Window = { start: string; end: string };
-
-/** The lengths of intervals, in milliseconds. All days in UTC have the same length. */
-export const LENGTHS: Record<Interval, number> = {
-	hour: HOUR_MS,
-	day: DAY_MS,
-	week: 7 * DAY_MS,
-	"every 5 minutes": 5 * MINUTE_MS,
-	"every 15 minutes": 15 * MINUTE_MS,
-};
-
-/** 1970-01-05, a Monday: a boundary of every interval. */
-const MONDAY = 4 * DAY_MS;
 
 /** The `due_at` of an export without further windows, which sorts after all others. */
 const NEVER = "9999-12-31T23:59:59.999Z";
@@ -32,30 +32,16 @@ export const MAX_CATCH_UP_WINDOWS = 24;
 /** Formats a time, at most `NEVER`. */
 const clamped = (at: number) => iso(Math.min(at, Date.parse(NEVER)));
 
-/** Returns the last boundary of the interval's grid at or before `at`. */
-export const boundaryBefore = (interval: Interval, at: number) => {
-	const length = LENGTHS[interval];
-	return Math.floor((at - MONDAY) / length) * length + MONDAY;
-};
-
-/** Returns the first boundary of the interval's grid after `at`. */
-const boundaryPast = (interval: Interval, at: number) =>
-	boundaryBefore(interval, at) + LENGTHS[interval];
-
-/** Returns the first boundary of the interval's grid at or after `at`. */
-export const boundaryAfter = (interval: Interval, at: number) => boundaryPast(interval, at - 1);
-
 /** Returns an export's fixed delay in ms, so that not all start at once when a window ends. */
 export const delay = (id: string, interval: Interval) =>
 	Math.max(SETTLE_MS, spread(id, LENGTHS[interval] / 12));
 
-/** Returns the possible ends of a window around `at`: one for each interval. */
+/** Returns the possible ends of a window in UTC around `at`: one for each interval. */
 export const endsAcross = (at: number) =>
-	INTERVALS.map((interval) => clamped(boundaryPast(interval, at)));
+	INTERVALS.map((interval) => clamped(boundaryPast(inUtc(interval), at)));
 
-type Scheduled = {
+type Scheduled = Grid & {
 	id: string;
-	interval: Interval;
 	start_at: string | null;
 	end_at: string | null;
 };
@@ -78,8 +64,14 @@ const due = (row: Scheduled, start: number, end: number) => ({
 });
 
 /** Returns the end of the first window that ends at `start_at` or contains it. */
-const firstEnd = ({ interval, start_at }: Scheduled) =>
-	start_at === null ? Number.NEGATIVE_INFINITY : boundaryAfter(interval, Date.parse(start_at));
+const firstEnd = (row: Scheduled) =>
+	row.start_at === null ? Number.NEGATIVE_INFINITY : boundaryAfter(row, Date.parse(row.start_at));
+
+/** Returns the start of that window. */
+const firstStart = (row: Scheduled) =>
+	row.start_at === null
+		? Number.NEGATIVE_INFINITY
+		: boundaryBefore(row, Date.parse(row.start_at) - 1);
 
 /** Returns the columns for the window [`start`, `end`), or a later one because of `start_at`. */
 const dueFrom = (row: Scheduled, start: number, end: number) =>
@@ -87,20 +79,23 @@ const dueFrom = (row: Scheduled, start: number, end: number) =>
 
 /** Returns the columns of an export whose schedule has come to `start`. */
 const scheduleFrom = (row: Scheduled, start: number) =>
-	dueFrom(row, start, boundaryPast(row.interval, start));
+	dueFrom(row, start, boundaryPast(row, start));
 
 /** Schedules the first window with `from`, or after `start_at`. */
 export const schedule = (row: Scheduled, from: number) =>
-	scheduleFrom(row, boundaryBefore(row.interval, from));
+	scheduleFrom(row, boundaryBefore(row, from));
 
 /** Returns the start of the next scheduled window. */
 const nextStart = (row: Scheduled & Position) =>
-	Math.max(Date.parse(row.next_start_at), firstEnd(row) - LENGTHS[row.interval]);
+	Math.max(Date.parse(row.next_start_at), firstStart(row));
+
+/** Whether the windows of two schedules have the same boundaries. */
+const isSameGrid = (a: Grid, b: Grid) => GRID.every((field) => a[field] === b[field]);
 
 /**
- * Schedules an export whose interval or range has changed. After a change of the interval, the next
- * window bridges the two grids: it begins where the old interval stopped, and ends at the last
- * boundary of the new one that has passed, or at the next one. If the export is paused, it ends by
+ * Schedules an export whose grid or range has changed. After a change of the grid, the next window
+ * bridges the two grids: it begins where the old one stopped, and ends at the last boundary of the
+ * new one that has passed, or at the next one. If the export is paused, it ends by
  * the pause, because later windows may have to be skipped.
  */
 export function reschedule(
@@ -108,21 +103,27 @@ export function reschedule(
 	after: Scheduled,
 	now: number,
 ) {
-	const { interval } = after;
 	const start = Date.parse(before.next_start_at);
 	const hasEnded = before.end_at !== null && before.next_end_at > before.end_at;
 	if (hasEnded || nextStart(before) > now)
-		return scheduleFrom(after, Math.max(start, boundaryBefore(interval, now)));
-	if (interval === before.interval) return dueFrom(after, start, Date.parse(before.next_end_at));
+		return scheduleFrom(after, Math.max(start, boundaryBefore(after, now)));
+	if (isSameGrid(before, after)) return dueFrom(after, start, Date.parse(before.next_end_at));
 	const pausedAt = before.paused ? Date.parse(before.last_paused_at ?? NEVER) : now;
-	const end = boundaryBefore(interval, Math.min(now, pausedAt));
+	const end = boundaryBefore(after, Math.min(now, pausedAt));
 	return end > start ? dueFrom(after, start, end) : scheduleFrom(after, start);
 }
 
 /** Returns the number of windows of an export that end by `until`, and by `end_at`. */
 function countUntil(row: Scheduled & Position, until: number) {
 	const last = Math.min(until, row.end_at === null ? until : Date.parse(row.end_at));
-	return Math.max(0, Math.floor((last - Date.parse(row.next_end_at)) / LENGTHS[row.interval]) + 1);
+	const first = Date.parse(row.next_end_at);
+	return last < first ? 0 : boundariesIn(row, first, last) + 1;
+}
+
+/** Returns the end of the window `n` windows after the next one. */
+function endAfter(row: Position & Grid, n: number) {
+	const next = Date.parse(row.next_end_at);
+	return n === 0 ? next : boundaryPast(row, next, n);
 }
 
 /** Consecutive windows that aren't run. */
@@ -130,19 +131,17 @@ export type Skipped = Window & { windows: number };
 
 /** Returns the due windows (at most 24), older ones to skip, and the next window's columns. */
 export function dueWindows(row: Scheduled & Position, now: number) {
-	const length = LENGTHS[row.interval];
-	const first = Date.parse(row.next_end_at);
 	const n = countUntil(row, now - delay(row.id, row.interval));
 	const older = Math.max(0, n - MAX_CATCH_UP_WINDOWS);
-	const startOf = (i: number) => (i === 0 ? nextStart(row) : first + (i - 1) * length);
+	const startOf = (i: number) => (i === 0 ? nextStart(row) : endAfter(row, i - 1));
 	const windows = Array.from({ length: n - older }, (_, i): Window => {
 		const at = older + i;
-		return { start: clamped(startOf(at)), end: clamped(first + at * length) };
+		return { start: clamped(startOf(at)), end: clamped(endAfter(row, at)) };
 	});
 	const skipped: Skipped | null =
 		older > 0 ? { start: clamped(startOf(0)), end: clamped(startOf(older)), windows: older } : null;
 	const next = n === 0 ? Date.parse(row.next_start_at) : startOf(n);
-	return { windows, skipped, next: due(row, next, first + n * length) };
+	return { windows, skipped, next: due(row, next, endAfter(row, n)) };
 }
 
 /**
@@ -157,7 +156,7 @@ export function resume(
 	after: Scheduled,
 	now: number,
 ) {
-	const isChanged = (["interval", "start_at", "end_at"] as const).some(
+	const isChanged = ([...GRID, "start_at", "end_at"] as const).some(
 		(field) => after[field] !== before[field],
 	);
 	const columns = isChanged
@@ -169,14 +168,14 @@ export function resume(
 	if (countUntil(row, now) <= countUntil(row, pausedAt)) return none;
 	const until = Math.min(pausedAt, row.end_at === null ? pausedAt : Date.parse(row.end_at));
 	const { windows, skipped, next } = dueWindows({ ...row, end_at: clamped(until) }, now);
-	const end = Date.parse(next.next_end_at);
-	const n = countUntil({ ...row, ...next }, now);
-	const last = end + (n - 1) * LENGTHS[row.interval];
+	const rest = { ...row, ...next };
+	const n = countUntil(rest, now);
+	const last = endAfter(rest, n - 1);
 	return {
 		windows,
 		skipped,
-		paused: { start: clamped(nextStart({ ...row, ...next })), end: clamped(last), windows: n },
-		columns: due(row, last, last + LENGTHS[row.interval]),
+		paused: { start: clamped(nextStart(rest)), end: clamped(last), windows: n },
+		columns: due(row, last, endAfter(rest, n)),
 	};
 }
 
@@ -193,23 +192,22 @@ export function resumeWithBackfill(
 	const pausedAt = Date.parse(row.last_paused_at ?? NEVER);
 	const stopped = Date.parse(row.next_start_at);
 	const start = Math.max(
-		pausedAt < stopped ? boundaryBefore(row.interval, pausedAt) : stopped,
-		firstEnd(row) - LENGTHS[row.interval],
+		pausedAt < stopped ? boundaryBefore(row, pausedAt) : stopped,
+		firstStart(row),
 	);
 	const range = { start: clamped(start), end: columns.next_start_at };
 	return { range, columns, windows: [], skipped: null, paused: null };
 }
 
-/** Returns the number of parts into which the boundaries of the interval's grid divide a range. */
-export const partsOf = (interval: Interval, { start, end }: Window) =>
-	(boundaryAfter(interval, Date.parse(end)) - boundaryBefore(interval, Date.parse(start))) /
-	LENGTHS[interval];
+/** Returns the number of parts into which the boundaries of the grid divide a range. */
+export const partsOf = (grid: Grid, { start, end }: Window) =>
+	partsIn(grid, Date.parse(start), Date.parse(end));
 
 /**
  * Returns the first window in a range that none of the runs overlaps: up to the next boundary of
  * the grid, the next run or the end of the range. Null if the runs cover the range.
  */
-export function firstMissing(interval: Interval, range: Window, runs: Window[]): Window | null {
+export function firstMissing(grid: Grid, range: Window, runs: Window[]): Window | null {
 	let [at, end] = [range.start, range.end];
 	for (const run of runs.toSorted((a, b) => (a.start < b.start ? -1 : 1))) {
 		if (run.end <= at) continue;
@@ -219,22 +217,22 @@ export function firstMissing(interval: Interval, range: Window, runs: Window[]):
 		}
 		at = run.end;
 	}
-	const boundary = clamped(boundaryPast(interval, Date.parse(at)));
+	const boundary = clamped(boundaryPast(grid, Date.parse(at)));
 	return at < end ? { start: at, end: boundary < end ? boundary : end } : null;
 }
 
 /** Returns the number of complete windows from `start`, and the window after `done` of them. */
-export function windowsIn(interval: Interval, start: string, end: string, done = 0) {
-	const length = LENGTHS[interval];
-	const total = Math.floor((Date.parse(end) - Date.parse(start)) / length);
-	const at = Date.parse(start) + done * length;
-	return { total, window: { start: clamped(at), end: clamped(at + length) } };
+export function windowsIn(grid: Grid, start: string, end: string, done = 0) {
+	const from = Date.parse(start);
+	const at = (n: number) => clamped(windowAfter(grid, from, n));
+	const total = windowsFrom(grid, from, Date.parse(end));
+	return { total, window: { start: at(done), end: at(done + 1) } };
 }
 
 /** Returns the last window that has ended. */
-export function lastWindow(interval: Interval, now: number): Window {
-	const end = boundaryBefore(interval, now);
-	return { start: clamped(end - LENGTHS[interval]), end: clamped(end) };
+export function lastWindow(grid: Grid, now: number): Window {
+	const end = boundaryBefore(grid, now);
+	return { start: clamped(boundaryBefore(grid, end - 1)), end: clamped(end) };
 }
 
 /** Texts about windows that aren't run, in logs and events. */

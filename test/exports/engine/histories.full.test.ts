@@ -71,8 +71,8 @@ async function created(start: number, isFolded = false): Promise<Subject> {
 		async unpause(backfill) {
 			expect(await post("/unpause", { backfill })).toBe(200);
 		},
-		async change(interval) {
-			const { status } = await here("PATCH", path, { body: { interval }, env: still });
+		async change(grid) {
+			const { status } = await here("PATCH", path, { body: grid, env: still });
 			expect(status).toBe(200);
 		},
 		async backfill({ start, end }) {

@@ -1,8 +1,9 @@
 /**
- * Random histories of an export: pauses, downtime, changes of the interval, and backfills of what
- * wasn't exported.
+ * Random histories of an export: pauses, downtime, changes of the interval and of the time zone, and
+ * backfills of what wasn't exported.
  */
-import { type Interval, LENGTHS, type Window } from "../../../src/exports/engine/windows.ts";
+import { type Grid, type Interval, inUtc, LENGTHS } from "../../../src/exports/engine/grid.ts";
+import type { Window } from "../../../src/exports/engine/windows.ts";
 import { DAY_MS } from "../../../src/lib/time.ts";
 import type { Random } from "../../support/random.ts";
 
@@ -14,7 +15,7 @@ export type Subject = {
 	wait(ms: number, isUp: boolean): Promise<void>;
 	pause(): Promise<void>;
 	unpause(backfill: boolean): Promise<void>;
-	change(interval: Interval): Promise<void>;
+	change(grid: Grid): Promise<void>;
 	/** Starts a backfill by arrival, unless a running one overlaps it. */
 	backfill(range: Window): Promise<void>;
 	/** Lets all backfills end. */
@@ -25,6 +26,25 @@ export type Subject = {
 	 */
 	state(): Promise<{ until: string; runs: Window[]; missing: Window[] }>;
 };
+
+/** Zones whose clocks change by an hour, by half an hour, in a month of fasting, and never. */
+export const ZONES = [
+	"America/New_York",
+	"Europe/Berlin",
+	"Australia/Lord_Howe",
+	"Africa/Casablanca",
+	"Asia/Kathmandu",
+] as const;
+
+function gridWith(interval: Interval, random: Random): Grid {
+	if (interval !== "day" && interval !== "week") return inUtc(interval);
+	return {
+		interval,
+		time_zone: random.pick([null, ...ZONES]),
+		hour: random.pick([null, 0, 2, 23]),
+		weekday: interval === "week" ? random.pick([null, "monday", "sunday"]) : null,
+	};
+}
 
 /** Lives through a history of `steps` steps. Downtime ends after `maxDowntime` milliseconds. */
 export async function live(
@@ -44,7 +64,7 @@ export async function live(
 				break;
 			case 2:
 				interval = random.pick(intervals);
-				await subject.change(interval);
+				await subject.change(gridWith(interval, random));
 				break;
 			case 3: {
 				const { missing } = await subject.state();

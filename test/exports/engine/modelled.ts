@@ -1,10 +1,10 @@
 import { v7 } from "uuid";
 import { expect } from "vitest";
 import { INTERVALS } from "../../../src/db/schema/batch_exports.ts";
+import { GRID, type Grid, gridOf, inUtc } from "../../../src/exports/engine/grid.ts";
 import {
 	dueWindows,
 	firstMissing,
-	type Interval,
 	reschedule,
 	resume,
 	resumeWithBackfill,
@@ -22,15 +22,15 @@ export function modelled(start: number, random: Random): Subject {
 	let now = start;
 	const runs: Window[] = [];
 	const missing: Window[] = [];
-	let backfills: { interval: Interval; range: Window }[] = [];
+	let backfills: { grid: Grid; range: Window }[] = [];
 	const id = v7();
 	const range = { id, start_at: null, end_at: null };
 	let row = {
 		...range,
-		interval: "hour" as Interval,
+		...inUtc("hour"),
 		paused: false,
 		last_paused_at: null as string | null,
-		...schedule({ ...range, interval: "hour" }, now),
+		...schedule({ ...range, ...inUtc("hour") }, now),
 	};
 	const set = (columns: Partial<typeof row>) => {
 		row = { ...row, ...columns };
@@ -48,15 +48,15 @@ export function modelled(start: number, random: Random): Subject {
 	};
 	const isIn = (range: Window) => (run: Window) => run.start < range.end && run.end > range.start;
 	function advance() {
-		backfills = backfills.flatMap(({ interval, range }) => {
-			const window = firstMissing(interval, range, runs.filter(isIn(range)));
+		backfills = backfills.flatMap(({ grid, range }) => {
+			const window = firstMissing(grid, range, runs.filter(isIn(range)));
 			if (window === null) return [];
 			runs.push(window);
-			return [{ interval, range: { ...range, start: window.end } }];
+			return [{ grid, range: { ...range, start: window.end } }];
 		});
 	}
 	const begin = (range: Window) => {
-		if (range.start < range.end) backfills.push({ interval: row.interval, range });
+		if (range.start < range.end) backfills.push({ grid: gridOf(row), range });
 	};
 	return {
 		async wait(ms, isUp) {
@@ -81,10 +81,10 @@ export function modelled(start: number, random: Random): Subject {
 			if (resumed) begin(resumed.range);
 			set({ paused: false });
 		},
-		async change(interval) {
-			if (interval === row.interval) return;
+		async change(grid) {
+			if (GRID.every((field) => grid[field] === row[field])) return;
 			const isBehind = row.paused || dueWindows(row, now).skipped !== null;
-			set({ interval, ...reschedule(row, { ...row, interval }, now) });
+			set({ ...grid, ...reschedule(row, { ...row, ...grid }, now) });
 			expect(!isBehind && dueWindows(row, now).skipped !== null, "passes over windows").toBe(false);
 		},
 		async backfill(range) {
@@ -105,7 +105,10 @@ export async function exportHistories(histories: number) {
 	let runs = 0;
 	for (let seed = 1; seed <= histories; seed += 1) {
 		const random = seeded(seed);
-		const start = Date.parse("2026-01-01T10:20:00Z") + random.integer(0, 1000) * 61_007;
+		// Near the days on which clocks change.
+		const day = random.pick(["03-01", "03-25", "03-30", "10-01", "10-22", "10-29"]);
+		const date = Date.parse(`${random.integer(2020, 2030)}-${day}T10:20:00Z`);
+		const start = date + random.integer(0, 1000) * 61_007;
 		const subject = modelled(start, random);
 		await live(subject, random, { steps: 24, intervals: INTERVALS, maxDowntime: 48 * HOUR });
 		expect(overlap((await subject.state()).runs), `seed ${seed}`).toBe(false);

@@ -1,7 +1,8 @@
 import { expect } from "vitest";
 import { INTERVALS } from "../../../src/db/schema/batch_exports.ts";
+import { LENGTHS } from "../../../src/exports/engine/grid.ts";
 import { changesOf, type Range } from "../../../src/exports/engine/ranges.ts";
-import { LENGTHS, type Window } from "../../../src/exports/engine/windows.ts";
+import type { Window } from "../../../src/exports/engine/windows.ts";
 import { type Random, seeded } from "../../support/random.ts";
 import { live } from "./histories.ts";
 import { modelled } from "./modelled.ts";

@@ -1,10 +1,9 @@
 import { v7 } from "uuid";
 import { describe, expect, test } from "vitest";
+import { type Interval, inUtc, LENGTHS } from "../../../src/exports/engine/grid.ts";
 import {
 	delay,
 	dueWindows,
-	type Interval,
-	LENGTHS,
 	lastWindow,
 	reschedule,
 	schedule,
@@ -15,7 +14,7 @@ const at = Date.parse;
 
 const of = (interval: Interval, more: object = {}) => ({
 	id: v7(),
-	interval,
+	...inUtc(interval),
 	start_at: null,
 	end_at: null,
 	paused: false,
@@ -37,7 +36,7 @@ describe("the grid of UTC", () => {
 		["every 5 minutes", "2026-01-01T00:04:59.999Z", "2025-12-31T23:55", "2026-01-01T00:00"],
 		["every 15 minutes", "2026-01-01T00:30:00.000Z", "2026-01-01T00:15", "2026-01-01T00:30"],
 	])("the last %s before %s", (interval, now, start, end) => {
-		expect(lastWindow(interval, at(now))).toEqual({
+		expect(lastWindow(inUtc(interval), at(now))).toEqual({
 			start: `${start}:00.000Z`,
 			end: `${end}:00.000Z`,
 		});
@@ -219,14 +218,14 @@ describe("due windows", () => {
 
 test("a range has only complete windows", () => {
 	const start = "2026-01-01T00:30:00.000Z";
-	expect(windowsIn("hour", start, "2026-01-01T03:45:00.000Z", 2)).toEqual({
+	expect(windowsIn(inUtc("hour"), start, "2026-01-01T03:45:00.000Z", 2)).toEqual({
 		total: 3,
 		window: {
 			start: "2026-01-01T02:30:00.000Z",
 			end: "2026-01-01T03:30:00.000Z",
 		},
 	});
-	expect(windowsIn("hour", start, "2026-01-01T01:29:59.999Z").total).toBe(0);
+	expect(windowsIn(inUtc("hour"), start, "2026-01-01T01:29:59.999Z").total).toBe(0);
 });
 
 test.each([
@@ -238,9 +237,9 @@ test.each([
 	["one interval", "hour", "2026-01-01T00:00:00.5Z", "2026-01-01T01:00:00.5Z", 1],
 	["a time before all events", "hour", "1969-12-31T22:30:00Z", "1970-01-01T00:30:00Z", 2],
 ] as const)("%s has windows of equal length", (_, interval, start, end, total) => {
-	expect(windowsIn(interval, start, end).total).toBe(total);
+	expect(windowsIn(inUtc(interval), start, end).total).toBe(total);
 	for (let i = 0; i < total; i += 1) {
-		const { window } = windowsIn(interval, start, end, i);
+		const { window } = windowsIn(inUtc(interval), start, end, i);
 		const from = at(start) + i * LENGTHS[interval];
 		expect([window.start, window.end].map(at)).toEqual([from, from + LENGTHS[interval]]);
 	}
