@@ -244,6 +244,36 @@ inBrowser("batch exports", (open) => {
 		expect(await configOf()).toEqual({ ...common, role_arn });
 	});
 
+	test("a daily export begins at an hour of a zone, which an hourly one doesn't have", async () => {
+		const { client, at, path } = await newOrganization();
+		const page = await open(`${path}/batch_exports/new`);
+		const of = (name: string) => page.getByLabel(name, { exact: true });
+		expect(await of("Time zone").count()).toBe(0);
+		await of("Interval").selectOption("week");
+		await of("Time zone").selectOption("Australia/Lord_Howe");
+		await of("Begins at").selectOption({ label: "06:00" });
+		await of("Begins on").selectOption({ label: "Sunday" });
+		await checkLooks(page, "exports-new");
+		await button(page, "Create export").click();
+		await page.getByText("Every week on Sunday at 06:00, Australia/Lord_Howe").waitFor();
+		const [created] = (await client.batchExports.list(at)).results;
+		const zone = { time_zone: "Australia/Lord_Howe", hour: 6 };
+		expect(created).toMatchObject({ interval: "week", ...zone, weekday: "sunday" });
+		await page.getByRole("navigation", { name: "About" }).getByText("Settings").click();
+		await of("Interval").selectOption("day");
+		await of("Begins at").selectOption({ label: "00:00" });
+		await button(page, "Save changes").click();
+		await page.getByText("The export is saved.").waitFor();
+		const id = created?.id ?? "";
+		const saved = { interval: "day", time_zone: "Australia/Lord_Howe", hour: null, weekday: null };
+		expect(await client.batchExports.get({ ...at, id })).toMatchObject(saved);
+		await of("Interval").selectOption("hour");
+		expect(await of("Time zone").count()).toBe(0);
+		await button(page, "Save changes").click();
+		await page.getByText("Every hour").first().waitFor();
+		expect(await client.batchExports.get({ ...at, id })).toMatchObject({ time_zone: null });
+	});
+
 	test("settings keep secrets, show other people's changes, and lead to deletion", async () => {
 		const { client, at, path } = await newOrganization();
 		const created = await client.batchExports.create(at, {

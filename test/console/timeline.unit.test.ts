@@ -7,6 +7,7 @@ import {
 	rangeOf,
 } from "../../packages/console/src/pages/batch_exports/timeline_lanes.ts";
 import { fromLocal, toLocal } from "../../packages/console/src/ui/moments.ts";
+import { inUtc } from "../../src/exports/engine/grid.ts";
 import { at, exportWith, HOUR_MS, runOf } from "./support/exports.ts";
 
 afterEach(() => {
@@ -39,7 +40,7 @@ describe("the lanes of a timeline", () => {
 		windows = 24,
 		old: BatchExportRange[] = [],
 	) =>
-		lanesOf(of, { runs: found, ranges: old }, rangeOf("hour", windows, NOW), NOW).map(
+		lanesOf(of, { runs: found, ranges: old }, rangeOf(inUtc("hour"), windows, NOW), NOW).map(
 			({ name, entries }) => [
 				name,
 				...entries.map(({ kind, start, end }) => {
@@ -65,7 +66,7 @@ describe("the lanes of a timeline", () => {
 	});
 
 	test("have no gap where runs weren't loaded", () => {
-		const range = rangeOf("hour", 24, NOW);
+		const range = rangeOf(inUtc("hour"), 24, NOW);
 		const newest = runs(11, 8, 7);
 		expect(knownOf(range, newest, false)).toEqual(range);
 		const known = knownOf(range, newest, true);
@@ -85,17 +86,49 @@ describe("the lanes of a timeline", () => {
 		expect(shown(exact, runs(4, 5))).toEqual([["Scheduled", "2 to 4", 4, 5, "6 to 8"]]);
 		const between = exportWith({ start_at: at(3.1), end_at: at(8.9) });
 		expect(shown(between, runs(4, 5))).toEqual([["Scheduled", "3 to 4", 4, 5, "6 to 8"]]);
-		const [found] = lanesOf(between, { runs: runs(4), ranges: [] }, rangeOf("hour", 24, NOW), NOW);
+		const [found] = lanesOf(
+			between,
+			{ runs: runs(4), ranges: [] },
+			rangeOf(inUtc("hour"), 24, NOW),
+			NOW,
+		);
 		expect(found?.entries.at(-1)).toMatchObject({ kind: "gap", end: Date.parse(at(8)) });
 		const soon = Date.parse(at(12.1));
 		const [lane] = lanesOf(
 			exportWith(),
 			{ runs: runs(10), ranges: [] },
-			rangeOf("hour", 2, soon),
+			rangeOf(inUtc("hour"), 2, soon),
 			soon,
 		);
 		expect(lane?.entries.map(({ kind }) => kind)).toEqual([]);
 		expect(shown(exportWith(), runs(10), 3)).toEqual([["Scheduled", 10, "11 to 12"]]);
+	});
+
+	test("have local days where clocks change", () => {
+		const of = exportWith({
+			interval: "day",
+			time_zone: "Europe/Berlin",
+			created_at: "2026-03-01T12:00:00.000Z",
+		});
+		const now = Date.parse("2026-04-02T12:00:00Z");
+		const range = rangeOf(of, 30, now);
+		expect(new Date(range.start).toISOString()).toBe("2026-03-03T23:00:00.000Z");
+		expect(new Date(range.end).toISOString()).toBe("2026-04-02T22:00:00.000Z");
+		const days = [
+			["2026-03-03T23:00:00.000Z", "2026-03-28T23:00:00.000Z"],
+			["2026-03-29T22:00:00.000Z", "2026-04-01T22:00:00.000Z"],
+		] as const;
+		const runs = days.map(([data_interval_start, data_interval_end], i) =>
+			runOf(i, { data_interval_start, data_interval_end }),
+		);
+		const [lane] = lanesOf(of, { runs, ranges: [] }, range, now);
+		// The day of 23 hours.
+		expect(lane?.entries.map(({ kind, start, end }) => [kind, (end - start) / HOUR_MS])).toEqual([
+			["run", 25 * 24],
+			["gap", 23],
+			["run", 3 * 24],
+		]);
+		expect(lane?.entries[1]).toMatchObject({ windows: 1 });
 	});
 
 	test("say of a gap whether the export was paused, and what backfills have exported", () => {
@@ -108,7 +141,7 @@ describe("the lanes of a timeline", () => {
 		const lanes = lanesOf(
 			of,
 			{ runs: [...runs(1, 2, 3, 4, 8, 10, 11), ...backfilled], ranges: [] },
-			rangeOf("hour", 24, NOW),
+			rangeOf(inUtc("hour"), 24, NOW),
 			NOW,
 		);
 		expect(lanes.map(({ entries }) => entries.filter(({ kind }) => kind === "gap"))).toMatchObject([
@@ -147,7 +180,7 @@ describe("the lanes of a timeline", () => {
 		const [lane] = lanesOf(
 			exportWith(),
 			{ runs: runs(8, 9, 11), ranges: old },
-			rangeOf("hour", 24, NOW),
+			rangeOf(inUtc("hour"), 24, NOW),
 			NOW,
 		);
 		expect(lane?.entries.filter(({ kind }) => kind === "gap")).toMatchObject([

@@ -43,7 +43,7 @@ export function checkGrid(grid: Grid) {
 		if (grid[field] !== null && !isMoved(field, grid.interval))
 			throw invalid(
 				field,
-				`Only windows of the interval ${CLOCKS[field].join(" or ")} have a ${field}.`,
+				`Only exports with the interval ${CLOCKS[field].join(" or ")} have this field.`,
 			);
 }
 

@@ -521,7 +521,7 @@ export const runFilters = z.object({
 	starts_before: queryMoment()
 		.optional()
 		.describe(
-			"Only runs whose window begins before this time. Together with `after`: the runs whose windows overlap a range. Windows of a backfill that isn't aligned to the interval are found only if they end by this time, and so are those that begin with a change of the interval.",
+			"Only runs whose window begins before this time. Together with `after`: the runs whose windows overlap a range. A window that contains this time may be missing if it ends at no boundary of an interval in UTC, and another window ends before it.",
 		),
 });
 

@@ -2,6 +2,8 @@
 import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../lib/time.ts";
 import { localTime, timeOf, WEEKDAYS, type Weekday } from "../../lib/zone.ts";
 
+export { WEEKDAYS };
+
 /** The lengths of intervals, in milliseconds, without changes of clocks. */
 export const LENGTHS = {
 	hour: HOUR_MS,
@@ -20,6 +22,10 @@ export type Grid = {
 	hour: number | null;
 	weekday: Weekday | null;
 };
+
+/** Returns the length of the shortest window: clocks are set forward by at most an hour. */
+export const shortestOf = ({ interval, time_zone }: Grid) =>
+	LENGTHS[interval] - (time_zone === null ? 0 : HOUR_MS);
 
 /** Returns the grid of an interval in UTC. */
 export const inUtc = (interval: Interval): Grid => ({

@@ -82,6 +82,9 @@ describe("creating", () => {
 			model: "events",
 			destination: NO_OP,
 			interval: "hour",
+			time_zone: null,
+			hour: null,
+			weekday: null,
 			paused: false,
 			created_at: expect.any(String),
 			last_updated_at: expect.any(String),
@@ -1164,7 +1167,7 @@ describe("runs", () => {
 		}
 	});
 
-	test("of a backfill that begins between two intervals are found if their windows end by the time", async () => {
+	test("of a backfill that begins between two intervals are found where no other window ends before", async () => {
 		const { here, path, project, made } = await exporting({ interval: "day" });
 		const day = (date: number) => `2026-01-${date}T22:30:00.000Z`;
 		for (const [start, end] of [
@@ -1193,8 +1196,13 @@ describe("runs", () => {
 			return [count, starts];
 		};
 		const range = "after=2026-01-13T00:00:00Z&starts_before=2026-01-13";
+		expect(await ask(`${range}T12:00:00Z`)).toEqual([2, [day(12), day(12)]]);
+		await run(made.id, {
+			data_interval_start: "2026-01-13T13:00:00.000Z",
+			data_interval_end: "2026-01-13T14:00:00.000Z",
+		});
 		expect(await ask(`${range}T12:00:00Z`)).toEqual([0, []]);
-		expect(await ask(`${range}T22:30:00Z`)).toEqual([2, [day(12), day(12)]]);
+		expect(await ask(`${range}T22:30:00Z&kind=backfill`)).toEqual([2, [day(12), day(12)]]);
 	});
 
 	test("are filtered by kind, also together with other filters", async () => {

@@ -1,5 +1,6 @@
 import { useState } from "preact/hooks";
 import type { BatchExport, BatchExportBackfill } from "tenantry-client";
+import { boundaryBefore, boundaryPast, windowsIn } from "../../../../../src/exports/engine/grid.ts";
 import { useList, useQuery } from "../../load.ts";
 import { usePolling } from "../../polling.ts";
 import { api } from "../../session.ts";
@@ -15,7 +16,6 @@ import { BUSY_MS } from "./intervals.ts";
 import type { Opened } from "./states.tsx";
 import { sayRange, windows } from "./states.tsx";
 import { sayRetried } from "./undelivered.tsx";
-import { boundaryBefore, LENGTHS, windowsIn } from "./windows.ts";
 
 const MOODS: Record<BatchExportBackfill["status"], Mood> = {
 	Running: "warn",
@@ -108,7 +108,7 @@ function Estimate({
 	end: string | null;
 }) {
 	if (start === null || end === null) return null;
-	const count = windowsIn(of.interval, Date.parse(start), Date.parse(end));
+	const count = windowsIn(of, Date.parse(start), Date.parse(end));
 	return (
 		<p role="status">
 			{count === 0 ? (
@@ -172,8 +172,8 @@ function NewBackfill({
 	const [query] = useQuery();
 	const isFailing = of.undelivered !== null;
 	const [proposed] = useState(() => {
-		const newest = momentOf(of.undelivered?.end_at) ?? boundaryBefore(of.interval, Date.now());
-		const oldest = momentOf(of.undelivered?.start_at) ?? newest - PROPOSED * LENGTHS[of.interval];
+		const newest = momentOf(of.undelivered?.end_at) ?? boundaryBefore(of, Date.now());
+		const oldest = momentOf(of.undelivered?.start_at) ?? boundaryPast(of, newest, -PROPOSED);
 		return { from: momentOf(query.from) ?? oldest, until: momentOf(query.until) ?? newest };
 	});
 	const [from, setFrom] = useState(toLocal(proposed.from));

@@ -19,8 +19,8 @@ import {
 	hasEnded,
 	type Opened,
 	Squares,
-	wordsOfInterval,
 	wordsOfModel,
+	wordsOfSchedule,
 } from "./states.tsx";
 
 const Backfills = lazy(() => import("./backfills.tsx"));
@@ -85,7 +85,7 @@ function Head({ of, at, path, isFirst }: Opened & { isFirst: boolean }) {
 		<div class="export-head">
 			<p class="export-facts">
 				<ExportState of={of} />
-				<span>{wordsOfInterval(of.interval)}</span>
+				<span>{wordsOfSchedule(of)}</span>
 				<span>
 					{wordsOfModel(of.model)} of {project?.name ?? `project ${of.team_id}`}
 				</span>

@@ -8,6 +8,7 @@ import type {
 } from "tenantry-client";
 import { rootOf } from "tenantry-file-names";
 import { exportSubject } from "tenantry-subjects";
+import { type Grid, inUtc, WEEKDAYS } from "../../../../../src/exports/engine/grid.ts";
 import { useOrganization } from "../../organization.tsx";
 import { Field, Select, text } from "../../ui/form.tsx";
 import { toLocal } from "../../ui/moments.ts";
@@ -18,7 +19,7 @@ import { settingsOf } from "./destination_settings.ts";
 import { TYPES, typeOf, wordsOfType } from "./destinations.ts";
 import { FilePreview } from "./file_preview.tsx";
 import { QueryField } from "./query_field.tsx";
-import { INTERVALS, MODELS } from "./states.tsx";
+import { DAYS, HOURS, INTERVALS, MODELS } from "./states.tsx";
 
 type Destination = { type: string; config: Config };
 
@@ -58,7 +59,7 @@ const readFiles = (form: HTMLFormElement, type: string, of: BatchExport | undefi
 	return {
 		root: rootOf(typeOf(type)?.isOwn ?? false, of?.team_id ?? text(fields, "project")),
 		config: configOf(settingsOf(type), fields),
-		interval: chosen(fields, "interval", INTERVALS),
+		grid: { ...inUtc(chosen(fields, "interval", INTERVALS)), ...clockIn(fields) },
 		model: chosen(fields, "model", MODELS),
 	};
 };
@@ -68,37 +69,95 @@ const isTested = (field: EventTarget | null) =>
 	field instanceof Element &&
 	/^(type|model|xql_query|destination__.*)$/.test(field.getAttribute("name") ?? "");
 
-const When = ({ of, last }: { of: BatchExport | undefined; last: ComponentChildren }) => (
-	<section class="panel form-part">
-		<h2>Schedule</h2>
-		<Select
-			name="interval"
-			label="Interval"
-			options={INTERVALS}
-			defaultValue={of?.interval ?? "hour"}
-			hint="Each window is exported once, soon after it ends. Windows are aligned to UTC. Weeks start on Monday."
-		/>
-		<details class="more" open={Boolean(of?.start_at ?? of?.end_at)}>
-			<summary>Start and end</summary>
+/** Returns the fields of the form that say when windows begin. Hidden ones are missing. */
+export function clockIn(fields: FormData): Partial<Omit<Grid, "interval">> {
+	const weekday = text(fields, "weekday");
+	return {
+		...(fields.has("time_zone") && { time_zone: text(fields, "time_zone") || null }),
+		...(fields.has("hour") && { hour: Number(text(fields, "hour")) || null }),
+		...(fields.has("weekday") && { weekday: WEEKDAYS.find((day) => day === weekday) ?? null }),
+	};
+}
+
+/** Returns the options for a time zone: UTC, the user's, the stored one and all others. */
+function zonesWith(stored: string) {
+	const { timeZone: own } = new Intl.DateTimeFormat().resolvedOptions();
+	const known = new Set([own, ...Intl.supportedValuesOf("timeZone")]);
+	if (stored !== "") known.add(stored);
+	known.delete("UTC");
+	const words = (zone: string) => (zone === own ? `${zone} (yours)` : zone.replaceAll("_", " "));
+	return [["", "UTC"] as const, ...[...known].map((zone) => [zone, words(zone)] as const)];
+}
+
+/** When windows of a day or a week begin. */
+function Clock({ of, interval }: { of: BatchExport | undefined; interval: string }) {
+	const zone = of?.time_zone ?? "";
+	const [zones] = useState(() => zonesWith(zone));
+	return (
+		<>
 			<div class="pair">
-				<Field
-					name="start_at"
-					label={<Optional label="Not before" />}
-					type="datetime-local"
-					hint={`The time is ${IN_ZONE}.`}
-					defaultValue={moment(of?.start_at)}
-				/>
-				<Field
-					name="end_at"
-					label={<Optional label="Not after" />}
-					type="datetime-local"
-					defaultValue={moment(of?.end_at)}
+				{interval === "week" && (
+					<Select
+						name="weekday"
+						label="Begins on"
+						options={DAYS}
+						defaultValue={of?.weekday ?? ""}
+					/>
+				)}
+				<Select
+					name="hour"
+					label="Begins at"
+					options={HOURS}
+					defaultValue={String(of?.hour ?? "")}
 				/>
 			</div>
-		</details>
-		{last}
-	</section>
-);
+			<Select
+				name="time_zone"
+				label="Time zone"
+				options={zones}
+				defaultValue={zone}
+				hint="A day on which clocks change is one window of 23 or 25 hours."
+			/>
+		</>
+	);
+}
+
+const When = ({ of, last }: { of: BatchExport | undefined; last: ComponentChildren }) => {
+	const [interval, setInterval] = useState<string>(of?.interval ?? "hour");
+	return (
+		<section class="panel form-part">
+			<h2>Schedule</h2>
+			<Select
+				name="interval"
+				label="Interval"
+				options={INTERVALS}
+				value={interval}
+				onChange={({ currentTarget }) => setInterval(currentTarget.value)}
+				hint="Each window is exported once, soon after it ends."
+			/>
+			{(interval === "day" || interval === "week") && <Clock of={of} interval={interval} />}
+			<details class="more" open={Boolean(of?.start_at ?? of?.end_at)}>
+				<summary>Start and end</summary>
+				<div class="pair">
+					<Field
+						name="start_at"
+						label={<Optional label="Not before" />}
+						type="datetime-local"
+						hint={`The time is ${IN_ZONE}.`}
+						defaultValue={moment(of?.start_at)}
+					/>
+					<Field
+						name="end_at"
+						label={<Optional label="Not after" />}
+						type="datetime-local"
+						defaultValue={moment(of?.end_at)}
+					/>
+				</div>
+			</details>
+			{last}
+		</section>
+	);
+};
 
 const ModelSelect = ({ model, onChange }: { model: string; onChange: (model: string) => void }) => (
 	<Select

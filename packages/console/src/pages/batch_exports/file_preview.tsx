@@ -1,6 +1,6 @@
 import { type FilesConfig, joined, keyBelow } from "tenantry-file-names";
+import { boundaryBefore, boundaryPast, type Grid } from "../../../../../src/exports/engine/grid.ts";
 import type { Config } from "../../ui/settings.ts";
-import { boundaryBefore, type Interval, LENGTHS } from "./windows.ts";
 
 const has = <T extends string>(value: unknown, ...choices: T[]) =>
 	choices.find((choice) => choice === value);
@@ -23,19 +23,21 @@ function filesOf({ prefix, file_format, compression, max_file_size_mb }: Config)
 export function FilePreview({
 	root,
 	config,
-	interval,
+	grid,
 	model,
 }: {
 	/** The folder above the prefix. */
 	root: string;
 	config: Config;
-	interval: Interval;
+	grid: Grid;
 	model: "events" | "persons";
 }) {
 	const files = filesOf(config);
 	if (!files) return null;
-	const start = boundaryBefore(interval, Date.now());
-	const [from, until] = [start, start + LENGTHS[interval]].map((at) => new Date(at).toISOString());
+	const now = Date.now();
+	const [from, until] = [boundaryBefore(grid, now), boundaryPast(grid, now)].map((at) =>
+		new Date(at).toISOString(),
+	);
 	const run = { start: from ?? "", end: until ?? "", model, backfill: false };
 	return (
 		<div class="file-preview">

@@ -7,7 +7,7 @@ import { fromLocal } from "../../ui/moments.ts";
 import { PageView } from "../../ui/page.tsx";
 import { besideSettings, configOf } from "../../ui/settings.ts";
 import { settingsOf } from "./destination_settings.ts";
-import { chosen, destinationWith, ExportFields } from "./fields.tsx";
+import { chosen, clockIn, destinationWith, ExportFields } from "./fields.tsx";
 import { INTERVALS, MODELS } from "./states.tsx";
 import { useTrial } from "./trial.tsx";
 
@@ -18,6 +18,7 @@ function bodyOf(fields: FormData) {
 		model: chosen(fields, "model", MODELS),
 		destination: destinationWith({ type, config: configOf(settingsOf(type), fields) }),
 		interval: chosen(fields, "interval", INTERVALS),
+		...clockIn(fields),
 		xql_query: text(fields, "xql_query") || null,
 		start_at: fromLocal(text(fields, "start_at")),
 		end_at: fromLocal(text(fields, "end_at")),

@@ -12,7 +12,7 @@ import { fromLocal, toLocal } from "../../ui/moments.ts";
 import { Danger, DangerZone, Section } from "../../ui/page.tsx";
 import { besideSettings, changesOf, labelOf } from "../../ui/settings.ts";
 import { isSecret, settingsOf } from "./destination_settings.ts";
-import { chosen, ExportFields, updateWith } from "./fields.tsx";
+import { chosen, clockIn, ExportFields, updateWith } from "./fields.tsx";
 import { INTERVALS, MODELS, type Opened } from "./states.tsx";
 import { useTrial } from "./trial.tsx";
 
@@ -29,6 +29,9 @@ const LABELS: Record<string, string> = {
 	name: "Name",
 	model: "Rows",
 	interval: "Interval",
+	time_zone: "Time zone",
+	hour: "Begins at",
+	weekday: "Begins on",
 	xql_query: "Query",
 	start_at: "Not before",
 	end_at: "Not after",
@@ -36,6 +39,17 @@ const LABELS: Record<string, string> = {
 
 const sameMoment = (value: string, stored: string | null) =>
 	value === (stored === null ? "" : toLocal(Date.parse(stored)));
+
+/** Returns the changed fields that say when windows begin. An empty one is the default. */
+function changedClock(of: BatchExport, fields: FormData) {
+	const { time_zone, hour, weekday } = clockIn(fields);
+	const isMonday = of.weekday === "monday";
+	return {
+		...(time_zone !== undefined && time_zone !== of.time_zone && { time_zone }),
+		...(hour !== undefined && hour !== (of.hour || null) && { hour }),
+		...(weekday !== undefined && weekday !== (isMonday ? null : of.weekday) && { weekday }),
+	};
+}
 
 /** Returns only the changed fields. */
 function updateOf(of: BatchExport, fields: FormData): UpdateBatchExportBody {
@@ -50,6 +64,7 @@ function updateOf(of: BatchExport, fields: FormData): UpdateBatchExportBody {
 		...(name !== of.name && { name }),
 		...(model !== of.model && { model }),
 		...(interval !== of.interval && { interval }),
+		...changedClock(of, fields),
 		...(xql_query !== of.xql_query && { xql_query }),
 		...(!sameMoment(start, of.start_at) && { start_at: fromLocal(start) }),
 		...(!sameMoment(end, of.end_at) && { end_at: fromLocal(end) }),

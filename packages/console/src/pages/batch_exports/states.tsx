@@ -1,10 +1,15 @@
 /** Names and colours of runs and exports. */
 import { Fragment } from "preact";
 import type { BatchExport, BatchExportRun } from "tenantry-client";
+import {
+	boundariesIn,
+	type Grid,
+	WEEKDAYS,
+	windowsIn,
+} from "../../../../../src/exports/engine/grid.ts";
 import type { Reloading } from "../../load.ts";
 import { Badge, type Mood } from "../../ui/values.tsx";
 import { TIME } from "../../ui/zone.ts";
-import { boundaryBefore, LENGTHS, windowsIn } from "./windows.ts";
 
 /** The export of a page, with the functions that load it again. */
 export type Opened = {
@@ -87,7 +92,7 @@ export const WindowInUtc = ({ run }: { run: BatchExportRun }) => (
 function missingBefore(of: BatchExport, run: BatchExportRun, earlier: BatchExportRun | undefined) {
 	if (run.backfill_id !== null || !earlier || earlier.backfill_id !== null) return 0;
 	const [start, end] = [earlier.data_interval_end, run.data_interval_start].map(Date.parse);
-	return windowsIn(of.interval, start ?? 0, end ?? 0);
+	return windowsIn(of, start ?? 0, end ?? 0);
 }
 
 /** The latest runs, and holes where scheduled windows have none. */
@@ -170,6 +175,24 @@ export const INTERVALS = [
 export const wordsOfInterval = (interval: BatchExport["interval"]) =>
 	INTERVALS.find(([value]) => value === interval)?.[1] ?? interval;
 
+const capitalized = (word: string) => `${word.slice(0, 1).toUpperCase()}${word.slice(1)}`;
+
+/** The options for when windows begin. The first ones are the defaults, which aren't stored. */
+export const HOURS = Array.from(
+	{ length: 24 },
+	(_, hour) => [hour === 0 ? "" : String(hour), `${String(hour).padStart(2, "0")}:00`] as const,
+);
+
+export const DAYS = WEEKDAYS.map((day) => [day === "monday" ? "" : day, capitalized(day)] as const);
+
+/** Says when the windows of an export begin, such as "Every day at 02:00, Europe/Berlin". */
+export function wordsOfSchedule({ interval, time_zone, hour, weekday }: Grid) {
+	const words = wordsOfInterval(interval);
+	if (time_zone === null && hour === null && weekday === null) return words;
+	const day = weekday ? ` on ${capitalized(weekday)}` : "";
+	return `${words}${day} at ${HOURS[hour ?? 0]?.[1]}, ${time_zone ?? "UTC"}`;
+}
+
 export const MODELS = [
 	["events", "Events"],
 	["persons", "Persons"],
@@ -197,12 +220,7 @@ export const lengthOf = ({ created_at, finished_at }: BatchExportRun) =>
 export const windows = (n: number) => (n === 1 ? "1 window" : `${n} windows`);
 
 /** Returns the number of windows that have ended since the export was paused. */
-export const skippedBy = ({ last_paused_at, interval }: BatchExport) =>
-	last_paused_at === null
+export const skippedBy = (of: BatchExport) =>
+	of.last_paused_at === null
 		? 0
-		: Math.max(
-				0,
-				(boundaryBefore(interval, Date.now()) -
-					boundaryBefore(interval, Date.parse(last_paused_at))) /
-					LENGTHS[interval],
-			);
+		: Math.max(0, boundariesIn(of, Date.parse(of.last_paused_at), Date.now()));

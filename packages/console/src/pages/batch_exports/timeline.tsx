@@ -1,5 +1,6 @@
 import { useMemo, useRef } from "preact/hooks";
 import type { BatchExport, BatchExportRange, BatchExportRun } from "tenantry-client";
+import { boundaryBefore, boundaryPast, LENGTHS } from "../../../../../src/exports/engine/grid.ts";
 import { useLoad, useQuery } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { usePolling } from "../../polling.ts";
@@ -12,7 +13,6 @@ import { useAttention } from "./timeline_attention.ts";
 import { Drawing } from "./timeline_drawing.tsx";
 import { knownOf, type Lane, lanesOf, type Range, rangeOf, SPANS } from "./timeline_lanes.ts";
 import { Detail, Legend, Summary } from "./timeline_parts.tsx";
-import { LENGTHS } from "./windows.ts";
 
 /**
  * More than a range has windows. Still, a range can have more runs: of several backfills, or of an
@@ -24,14 +24,16 @@ const NOT_LOADED: Lane[] = [{ name: "Scheduled", entries: [] }];
 
 const iso = (at: number) => new Date(at).toISOString();
 
-function useRange(interval: BatchExport["interval"], now: number) {
+function useRange(of: BatchExport, now: number) {
+	const { interval } = of;
 	const [{ span, until }] = useQuery();
 	const [shortest] = SPANS[interval];
 	const windows = SPANS[interval].find(([windows]) => String(windows) === span)?.[0] ?? shortest[0];
 	const last = Date.parse(until ?? "");
 	const isPast = last < now;
 	return {
-		...rangeOf(interval, windows, isPast ? last : now),
+		...rangeOf(of, windows, isPast ? last : now),
+		windows,
 		isShortest: windows === shortest[0],
 		/** Doesn't change while the range moves with the current time. */
 		place: `${windows} until ${isPast ? until : "now"}`,
@@ -71,7 +73,7 @@ function useLanes({ of, fresh }: Shown, { start, end }: ReturnType<typeof useRan
 				// The API returns every window of a backfill that ends by this time, but not all that end
 				// after it. So the request covers one more window. Runs after the range aren't drawn.
 				api.batchExports.listRuns(
-					{ ...asked, starts_before: iso(end + LENGTHS[of.interval]) },
+					{ ...asked, starts_before: iso(boundaryPast(of, end)) },
 					{ signal },
 				),
 				api.batchExports.listRanges({ ...asked, starts_before: iso(end) }, { signal }),
@@ -80,7 +82,7 @@ function useLanes({ of, fresh }: Shown, { start, end }: ReturnType<typeof useRan
 			const known = knownOf({ start, end }, runs, isPart);
 			return { id: of.id, range: { start, end }, known, runs, old, isPart };
 		},
-		[of.id, of.interval, start, end],
+		[of.id, start, end],
 	);
 	usePolling(loaded.refresh, IDLE_MS, reachesNow);
 	const { data, error, reload } = loaded;
@@ -128,7 +130,7 @@ export function Timeline({ of, path, fresh }: Shown) {
 	const [, change] = useQuery();
 	const attention = useAttention();
 	const now = Date.now();
-	const chosen = useRange(of.interval, now);
+	const chosen = useRange(of, now);
 	const { start, end } = chosen;
 	const { lanes, shown, isLoaded, error, reload } = useLanes({ of, path, fresh }, chosen);
 	const move = (until: number) => {
@@ -140,13 +142,12 @@ export function Timeline({ of, path, fresh }: Shown) {
 			{words}
 		</button>
 	);
-	const length = LENGTHS[of.interval];
 	return (
 		<section class="panel timeline-panel" aria-label="Timeline" aria-busy={!isLoaded}>
 			<div class="filters">
 				<SpanFilter interval={of.interval} />
-				{button("Earlier", start - length)}
-				{button("Later", 2 * end - start - length, end > now)}
+				{button("Earlier", boundaryBefore(of, start - 1))}
+				{button("Later", boundaryPast(of, end, chosen.windows - 1), end > now)}
 				<span class="timeline-range">{sayRange(chosen)}</span>
 			</div>
 			{error && <Problem error={error} retry={reload} />}
@@ -157,7 +158,7 @@ export function Timeline({ of, path, fresh }: Shown) {
 				range={{ start, end }}
 				place={chosen.place}
 				isLoaded={shown !== undefined}
-				length={length}
+				length={LENGTHS[of.interval]}
 				now={now}
 				attention={attention}
 			/>

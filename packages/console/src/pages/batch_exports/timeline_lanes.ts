@@ -3,7 +3,16 @@
  * delivered, and gaps.
  */
 import type { BatchExport, BatchExportRange, BatchExportRun } from "tenantry-client";
-import { boundaryBefore, type Interval, LENGTHS } from "./windows.ts";
+import {
+	boundaryBefore,
+	boundaryPast,
+	type Grid,
+	type Interval,
+	LENGTHS,
+	shortestOf,
+	windowAfter,
+	windowsIn,
+} from "../../../../../src/exports/engine/grid.ts";
 
 const MINUTE = 60_000;
 
@@ -75,9 +84,9 @@ export const SPANS: Record<Interval, readonly [Span, ...Span[]]> = {
 };
 
 /** Returns a range of this many windows, the last of which contains `until`. */
-export function rangeOf(interval: Interval, windows: number, until: number): Range {
-	const end = boundaryBefore(interval, until) + LENGTHS[interval];
-	return { start: end - windows * LENGTHS[interval], end };
+export function rangeOf(grid: Grid, windows: number, until: number): Range {
+	const end = boundaryPast(grid, until);
+	return { start: boundaryPast(grid, end, -windows), end };
 }
 
 const startOf = (run: BatchExportRun) => Date.parse(run.data_interval_start);
@@ -118,13 +127,13 @@ function dueOf(of: BatchExport, covered: Range[], range: Range, now: number): Ra
 	return {
 		start: Math.max(
 			range.start,
-			boundaryBefore(interval, Math.min(...begun, ...covered.map(({ start }) => start))),
-			start_at === null ? 0 : boundaryBefore(interval, Date.parse(start_at) - 1),
+			boundaryBefore(of, Math.min(...begun, ...covered.map(({ start }) => start))),
+			start_at === null ? 0 : boundaryBefore(of, Date.parse(start_at) - 1),
 		),
 		end: Math.min(
 			range.end,
-			boundaryBefore(interval, now - inTime(interval)),
-			end_at === null ? now : boundaryBefore(interval, Date.parse(end_at)),
+			boundaryBefore(of, now - inTime(interval)),
+			end_at === null ? now : boundaryBefore(of, Date.parse(end_at)),
 		),
 	};
 }
@@ -145,14 +154,14 @@ function uncovered(others: Range[], { start, end }: Range, length: number) {
 }
 
 /** Returns the number of windows in a range that one of the others covers. */
-function exportedIn({ start, end }: Range, others: Range[], length: number) {
-	const windows = Array.from(
-		{ length: Math.floor((end - start) / length) },
-		(_, i) => start + i * length,
+function exportedIn(grid: Grid, { start, end }: Range, others: Range[]) {
+	const boundaries = Array.from({ length: windowsIn(grid, start, end) + 1 }, (_, i) =>
+		windowAfter(grid, start, i),
 	);
-	return windows.filter((at) =>
-		others.some((other) => other.start <= at && other.end >= at + length),
-	).length;
+	return boundaries.filter((at, i) => {
+		const next = boundaries[i + 1];
+		return next && others.some((other) => other.start <= at && other.end >= next);
+	}).length;
 }
 
 const byTime = (a: Range, b: Range) => a.start - b.start || a.end - b.end;
@@ -227,18 +236,18 @@ export function lanesOf(
 	];
 	const pausedAt = of.last_paused_at === null ? Number.NaN : Date.parse(of.last_paused_at);
 	const due = dueOf(of, scheduled, range, now);
-	const gaps = uncovered(scheduled, due, length).map(
+	const gaps = uncovered(scheduled, due, shortestOf(of)).map(
 		(gap): GapEntry => ({
 			...gap,
 			kind: "gap",
 			// The key must not change while the range moves: the oldest gap shrinks, and the newest
 			// grows.
 			key: `gap-${scheduled.find(({ start }) => start >= gap.end)?.key ?? "newest"}`,
-			windows: Math.floor((gap.end - gap.start) / length),
+			windows: windowsIn(of, gap.start, gap.end),
 			isPaused:
 				(gap.start <= pausedAt && pausedAt < gap.end) ||
 				(of.paused && pausedAt < gap.start && gap.end === due.end),
-			exported: exportedIn(gap, exported, length),
+			exported: exportedIn(of, gap, exported),
 			error:
 				byArrival.missed
 					.sort(byTime)
