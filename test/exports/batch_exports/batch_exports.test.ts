@@ -92,6 +92,7 @@ describe("creating", () => {
 			pause_note: null,
 			start_at: null,
 			end_at: null,
+			expires_at: null,
 			latest_runs: [],
 			undelivered: null,
 			xql_query: null,

@@ -324,7 +324,8 @@ describe("a tick", () => {
 		const failing = Array.from({ length: 25 }, () => ({
 			...backfill,
 			id: v7(),
-			start_at: "never",
+			// Before `end_at`, as text.
+			start_at: "(never)",
 		}));
 		for (const one of failing) await addBackfills(export_id, one);
 		await addBackfills(export_id, { ...backfill, id, start_at: "2026-01-01T00:30:00.000Z" });
