@@ -17,7 +17,7 @@ type Command = {
 	options?: Options;
 	/** Required options. */
 	required?: string[];
-	/** Whether the command reads files and doesn't need the service. */
+	/** Whether the command only reads files and doesn't need the service. */
 	isLocal?: true;
 };
 
@@ -97,8 +97,8 @@ const COMMANDS: Record<string, Command> = {
 	},
 	"audit verify": {
 		usage:
-			"FOLDER [--jwks FILE|URL [--witness FILE]… [--receipt FILE]… [--signed-from NUMBER]] [--organization ID] [--head DIGEST] [--after DIGEST]",
-		does: "Check the files of audit streams in a folder. --jwks: the service's public keys, to check signatures with. --witness: a file with events or requests to webhooks that have signed heads. --receipt: a file with the receipt of a revocation. --signed-from: the first file that must be signed; 1 by default. --organization: whose files these must be. --head: a digest that the files must contain. --after: the digest before their first line.",
+			"FOLDER|s3://BUCKET/PREFIX|r2://BUCKET/PREFIX [--jwks FILE|URL [--witness FILE]… [--receipt FILE]… [--signed-from NUMBER]] [--organization ID] [--head DIGEST] [--after DIGEST]",
+		does: "Check the files of audit streams in a folder or a bucket. s3:// takes AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_REGION and AWS_ENDPOINT_URL from the environment; r2:// is a bucket of the local state or, with --remote, of the account. --jwks: the service's public keys, to check signatures with. --witness: a file with events or requests to webhooks that have signed heads. --receipt: a file with the receipt of a revocation. --signed-from: the first file that must be signed; 1 by default. --organization: whose files these must be. --head: a digest that the files must contain. --after: the digest before their first line.",
 		argument: "folder",
 		options: {
 			...{ head: text, after: text, organization: text },
@@ -240,6 +240,7 @@ async function verifyAudit(folder: string): Promise<never> {
 	const result = await verify(folder, {
 		...{ head, after, jwks, witness, receipt },
 		organization: one("organization"),
+		remote,
 		signedFrom: number === undefined ? undefined : Number(number),
 	}).catch((error: unknown) => fail(explain(error), WRONG_USAGE));
 	console.log(json ? toJson(result) : describe(result));

@@ -1,14 +1,15 @@
 /**
  * Checks files of audit streams (docs/audit.md#checking-the-files), without a server. Only public
- * keys may come from the network.
+ * keys and the files may come from the network.
  */
 import { createHash } from "node:crypto";
-import { createReadStream, readdirSync, readFileSync } from "node:fs";
-import { basename, join } from "node:path";
+import { readFileSync } from "node:fs";
+import { basename } from "node:path";
 import { createGunzip } from "node:zlib";
 import * as z from "zod";
 import { messageOf } from "../build/run.ts";
 import { FORMATS, genesis } from "../src/activity/audit_streams/chain.ts";
+import { openPlace, type Place } from "./audit_places.ts";
 import {
 	checkHead,
 	checkReceipt,
@@ -48,6 +49,7 @@ const Timed = z.union([
 ]);
 
 type File = { path: string; header: z.infer<typeof Header> };
+type Read = Place["read"];
 type Problem = { file: string; line: number | null; problem: string };
 
 export type Options = {
@@ -63,6 +65,8 @@ export type Options = {
 	organization?: string | undefined;
 	/** Files with heads that were kept elsewhere: events, or requests to webhooks. */
 	witness?: string[] | undefined;
+	/** Whether a bucket of R2 is the deployed one. */
+	remote?: boolean | undefined;
 	/** Files with receipts of revocations. */
 	receipt?: string[] | undefined;
 };
@@ -76,8 +80,8 @@ type Trust = {
 };
 
 /** Reads the lines of a file, without line breaks. Only one line is in memory at a time. */
-async function* linesOf(path: string): AsyncGenerator<Buffer> {
-	const source = createReadStream(path);
+async function* linesOf(path: string, read: Read): AsyncGenerator<Buffer> {
+	const source = await read(path);
 	const content = path.endsWith(".gz") ? source.pipe(createGunzip()) : source;
 	source.on("error", (error) => content.destroy(error));
 	let parts: Buffer[] = [];
@@ -143,9 +147,9 @@ function findings(head: string | undefined) {
 type Findings = ReturnType<typeof findings>;
 
 /** Reads the first line of a file. Returns null if it isn't the first line of an audit file. */
-async function headerOf({ report }: Findings, path: string): Promise<File | null> {
+async function headerOf({ report }: Findings, path: string, read: Read): Promise<File | null> {
 	try {
-		for await (const line of linesOf(path)) {
+		for await (const line of linesOf(path, read)) {
 			const header = Header.safeParse(parse(line)).data;
 			if (header) return { path, header };
 			break;
@@ -234,7 +238,7 @@ async function checkSignature(
 async function checkLines(
 	found: Findings,
 	file: File,
-	{ previous, trust }: { previous: string | null; trust: Trust | undefined },
+	{ previous, trust, read }: { previous: string | null; trust: Trust | undefined; read: Read },
 ): Promise<Ending> {
 	const { path, header } = file;
 	let last = previous;
@@ -242,7 +246,7 @@ async function checkLines(
 	let signature: string | undefined;
 	let signed: { digest: string | null; at: number | null } = { digest: previous, at: null };
 	try {
-		for await (const line of linesOf(path)) {
+		for await (const line of linesOf(path, read)) {
 			const expected = lines > 0 ? header.first + lines - 1 : null;
 			const { digest, problem, jws } = problemOf(line, last, expected);
 			lines += 1;
@@ -291,8 +295,7 @@ function checkPlace(found: Findings, { path, header }: File, organization: strin
 async function checkStream(
 	found: Findings,
 	[stream, files]: [string, File[]],
-	{ after, organization }: Options,
-	trust: Trust | undefined,
+	{ after, organization, trust, read }: Options & { trust: Trust | undefined; read: Read },
 ) {
 	let previous: string | null = after ?? genesis(stream);
 	let sequence = after === undefined ? 0 : (files[0]?.header.sequence ?? 1) - 1;
@@ -310,7 +313,7 @@ async function checkStream(
 			previous = null;
 		}
 		({ sequence } = header);
-		const checked = await checkLines(found, file, { previous, trust });
+		const checked = await checkLines(found, file, { previous, trust, read });
 		if (signed && checked.head && isBefore(checked.head.iat, signed.iat))
 			found.report(path, null, "The file was signed before the one before it.");
 		signed = checked.head ?? signed;
@@ -369,16 +372,15 @@ function checkWitnesses(
 	}
 }
 
-/** Finds the files in a folder, by their streams, in the order of their numbers. */
-async function findFiles(found: Findings, folder: string) {
-	const names = readdirSync(folder, { recursive: true, encoding: "utf8" })
-		.filter((name) => /\.ndjson(\.gz)?$/.test(name))
-		.sort();
+/** Finds the files, by their streams, in the order of their numbers. */
+async function findFiles(found: Findings, folder: string, { paths, read }: Place) {
+	const names: string[] = [];
+	for await (const path of paths()) if (/\.ndjson(\.gz)?$/.test(path)) names.push(path);
 	if (names.length === 0)
 		found.report(folder, null, "There are no files with names that end in .ndjson or .ndjson.gz.");
 	const files: File[] = [];
-	for (const name of names) {
-		const file = await headerOf(found, join(folder, name));
+	for (const path of names.sort()) {
+		const file = await headerOf(found, path, read);
 		if (file) files.push(file);
 	}
 	files.sort((a, b) => a.header.sequence - b.header.sequence);
@@ -386,18 +388,29 @@ async function findFiles(found: Findings, folder: string) {
 }
 
 /**
- * Checks all files of streams in a folder: the digests of their lines, that each line follows the
+ * Checks all files of streams in a folder or bucket: the digests of their lines, that each line follows the
  * one before, that no file is missing and, with public keys, that the service has signed each file
  * and those that were kept elsewhere.
+ * @param folder its path, or the URL of a bucket (`openPlace`)
  * @throws if the folder, the keys or another file can't be read
  */
-export async function verify(folder: string, options: Options) {
+export async function verify(folder: string, { remote, ...options }: Options) {
+	const place = await openPlace(folder, remote);
+	try {
+		return await verifyIn(place, folder, options);
+	} finally {
+		await place.close();
+	}
+}
+
+async function verifyIn(place: Place, folder: string, options: Options) {
 	const found = findings(options.head);
 	const trust = await readTrust(found, options);
 	const known = trust?.seen.streams() ?? [];
-	const files = await findFiles(found, folder);
+	const files = await findFiles(found, folder, place);
 	const streams = [];
-	for (const each of files) streams.push(await checkStream(found, each, options, trust));
+	const checking = { ...options, trust, read: place.read };
+	for (const each of files) streams.push(await checkStream(found, each, checking));
 	if (trust) checkWitnesses(found, folder, files, trust);
 	for (const stream of known)
 		if (!files.has(stream)) found.report(folder, null, `There are no files of stream ${stream}.`);

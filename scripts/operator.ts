@@ -13,11 +13,15 @@ const START_TIMEOUT_MS = 120_000;
 
 type Service = { run: (command: string, options: string) => Promise<string> };
 
+/** Where the local state has the data of bindings. */
+export const stored = `${state}/v3`;
+
 /**
  * Opens bindings. It doesn't use wrangler.toml, because this has bindings that only the worker's
  * process can use, such as Workflows.
+ * @param persist the folder with their data, unless they aren't local
  */
-async function connect<B extends object>(bindings: object, persist: boolean) {
+export async function connect<B extends object>(bindings: object, persist?: string) {
 	mkdirSync(`${root}/.wrangler`, { recursive: true });
 	const folder = mkdtempSync(`${root}/.wrangler/admin-`);
 	try {
@@ -30,7 +34,7 @@ async function connect<B extends object>(bindings: object, persist: boolean) {
 		return await getPlatformProxy<B>({
 			configPath,
 			envFiles: [],
-			persist: persist && { path: `${state}/v3` },
+			persist: persist !== undefined && { path: persist },
 		});
 	} finally {
 		rmSync(folder, { recursive: true });
@@ -44,7 +48,7 @@ export const openFiles = () =>
 			d1_databases: [{ binding: "DB", database_name: "tenantry" }],
 			kv_namespaces: [{ binding: "KEYS" }],
 		},
-		true,
+		stored,
 	);
 
 /**
@@ -52,12 +56,9 @@ export const openFiles = () =>
  * worker.
  */
 export const openService = (service: string, remote: boolean) =>
-	connect<{ OPERATOR: Service }>(
-		{
-			services: [{ binding: "OPERATOR", service, entrypoint: "Operator", remote }],
-		},
-		false,
-	);
+	connect<{ OPERATOR: Service }>({
+		services: [{ binding: "OPERATOR", service, entrypoint: "Operator", remote }],
+	});
 
 async function runOnService(
 	command: string,
