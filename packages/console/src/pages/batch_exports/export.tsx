@@ -1,7 +1,7 @@
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import lazy from "preact-iso/lazy";
 import { useRoute } from "preact-iso/router";
-import { useLoad, useQuery } from "../../load.ts";
+import { useLoad, useNavigate, useQuery } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { usePolling } from "../../polling.ts";
 import { api } from "../../session.ts";
@@ -154,7 +154,14 @@ export default function ExportPage() {
 	const { organization, to } = useOrganization();
 	const at = { organization: organization.id, id };
 	const loaded = useLoad((signal) => api.batchExports.get(at, { signal }), Object.values(at));
-	const { reload, refresh } = loaded;
+	const { data, reload, refresh } = loaded;
+	const navigate = useNavigate();
+	const [run] = data?.latest_runs ?? [];
+	const isOnce = typeof data?.expires_at === "string";
+	// A one-off export has only its run.
+	useEffect(() => {
+		if (isOnce && run) navigate(to(`batch_exports/${id}/runs/${run.id}`), true);
+	}, [isOnce, run?.id]);
 	return (
 		<LoadedPage of={loaded} title="Batch export" above={[[to("batch_exports"), "Batch exports"]]}>
 			{(of) => (

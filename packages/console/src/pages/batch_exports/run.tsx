@@ -7,6 +7,7 @@ import { api } from "../../session.ts";
 import { Show } from "../../ui/feedback.tsx";
 import { PageView, Section } from "../../ui/page.tsx";
 import { Facts, Time } from "../../ui/values.tsx";
+import { Files } from "./files.tsx";
 import { BUSY_MS } from "./intervals.ts";
 import { Log } from "./log.tsx";
 import { RunActions } from "./run_actions.tsx";
@@ -30,13 +31,13 @@ const NEXT = {
 		"The run failed after several attempts. Retry it when the destination works again.",
 };
 
-const RunFacts = ({ run }: { run: BatchExportRun }) => (
+const RunFacts = ({ run, isOnce }: { run: BatchExportRun; isOnce: boolean }) => (
 	<div class="panel">
 		<Facts
 			rows={[
 				["State", <RunState key="state" status={run.status} />],
-				["Kind", <Kind key="kind" run={run} />],
-				["Window (UTC)", <WindowInUtc key="window" run={run} />],
+				["Kind", isOnce ? "One-off export" : <Kind key="kind" run={run} />],
+				[isOnce ? "Range (UTC)" : "Window (UTC)", <WindowInUtc key="window" run={run} />],
 				["Rows", <Rows key="rows" run={run} />],
 				["Duration", duration(lengthOf(run))],
 				["Scheduled", <Time key="created" value={run.created_at} />],
@@ -60,14 +61,18 @@ export default function RunPage() {
 		[organization.id, id],
 	);
 	const { data: run, reload, refresh } = loaded;
+	const of = owner.data;
+	const isOnce = typeof of?.expires_at === "string";
 	const isBusy = run !== undefined && !hasEnded(run);
 	usePolling(refresh, BUSY_MS, isBusy);
 	return (
 		<PageView
-			title={run ? `Run of ${sayWindow(run)}` : "Run"}
+			title={run ? `${isOnce ? "Export" : "Run"} of ${sayWindow(run)}` : "Run"}
 			above={[
 				[to("batch_exports"), "Batch exports"],
-				[to(`batch_exports/${id}`), owner.data?.name ?? "Export"],
+				isOnce
+					? [to("batch_exports?kind=once"), "One-off exports"]
+					: [to(`batch_exports/${id}`), of?.name ?? "Export"],
 			]}
 			actions={run && <RunActions run={run} onDone={reload} />}
 		>
@@ -82,7 +87,8 @@ export default function RunPage() {
 								<p>{run.status === "Failed" ? NEXT.Failed : NEXT.FailedRetryable}</p>
 							</div>
 						)}
-						<RunFacts run={run} />
+						<RunFacts run={run} isOnce={isOnce} />
+						{of?.destination.type === "R2" && <Files run={run} expires_at={of.expires_at} />}
 					</>
 				)}
 			</Show>
