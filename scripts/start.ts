@@ -229,12 +229,14 @@ To use the console, open this link in a browser. It signs you in:
 
 To try single sign-on, run a provider: npm run provider (${url}/docs/sign-on#a-provider-to-try-with)
 The documentation is at ${url}/docs, and you can try every operation at ${url}/docs/reference.
-KEY is an API key of ${EMAIL} with all scopes.${id ? " ID is an hourly export of sample events to R2. Its log lists the files:" : ""}
+KEY is an API key of ${EMAIL} with all scopes.${id ? " ID is an hourly export of sample events to R2. Each of its runs has a file:" : ""}
 ${
 	id
 		? `
-  curl -H "Authorization: Bearer $KEY" "$URL/api/projects/@current/batch_exports/$ID/logs/?pretty"
-  npx wrangler r2 object get "tenantry-exports/<file>" --local --persist-to '${state}' --file events.jsonl.gz
+  RUNS="$URL/api/projects/@current/batch_exports/$ID/runs"
+  curl -H "Authorization: Bearer $KEY" "$RUNS/?pretty"
+  curl -H "Authorization: Bearer $KEY" "$RUNS/<run>/files/?pretty"
+  curl -H "Authorization: Bearer $KEY" "$RUNS/<run>/files/<name>" -O
 `
 		: ""
 }

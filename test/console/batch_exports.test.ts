@@ -1,3 +1,4 @@
+import { readFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import type { Locator } from "playwright-core";
 import { expect, inject, test } from "vitest";
@@ -83,6 +84,46 @@ inBrowser("batch exports", (open) => {
 		await page.getByText("No runs found").waitFor();
 		await page.getByLabel("Kind").selectOption("Backfills");
 		await runs.getByRole("cell", { name: "Completed" }).nth(2).waitFor();
+	});
+
+	test("a range is exported once, and its files are downloaded where its progress was", async () => {
+		const { client, at, project, path } = await newOrganization();
+		const events = ["=1+1", "你"].map((distinct_id) => ({ event: "signed up", distinct_id }));
+		await client.events.ingest({ project: project.id }, events);
+		const page = await open(`${path}/batch_exports`);
+		await page.addInitScript("delete window.showSaveFilePicker");
+		await page.reload();
+		await button(page, "Export once…").click();
+		const dialog = page.getByRole("dialog");
+		await dialog.getByLabel("From").waitFor();
+		await checkLooks(page, "exports-once");
+		const from = await dialog.getByLabel("From").inputValue();
+		await dialog.getByLabel("From").fill("2999-01-01T00:00");
+		await button(dialog, "Export").click();
+		await dialog.getByText("start_at must be before end_at.").waitFor();
+		await dialog.getByLabel("From").fill(from);
+		await button(dialog, "Export").click();
+		await page.getByRole("heading", { name: /^Export of / }).waitFor();
+		const files = page.getByRole("table", { name: "Files" });
+		const saving = page.waitForEvent("download");
+		await button(files, /^Download events_.*\.csv$/).click();
+		const file = await saving;
+		expect(file.suggestedFilename()).toMatch(/^events_.*\.csv$/);
+		const lines = (await readFile(await file.path(), "utf8")).trim().split("\r\n");
+		expect(lines.map((line) => line.split(",")[2]).sort()).toEqual(["'=1+1", "distinct_id", "你"]);
+		await page.getByText(/^Downloaded events_/).waitFor();
+		await checkLooks(page, "exports-once-files");
+		const { results } = await client.batchExports.list({ ...at, one_off: true });
+		expect(results).toMatchObject([{ team_id: project.id }]);
+		// The page of the export is that of its run.
+		await page.goto(`${inject("console").url}${path}/batch_exports/${results[0]?.id}`);
+		await page.getByRole("heading", { name: /^Export of / }).waitFor();
+		await page.getByRole("link", { name: "One-off exports" }).click();
+		const list = page.getByRole("table", { name: "Batch exports" });
+		await list.getByRole("cell", { name: "Completed" }).waitFor();
+		await checkLooks(page, "exports-once-list");
+		await page.getByLabel("Kind").selectOption("");
+		await page.getByText("No exports yet").waitFor();
 	});
 
 	test("a destination that rejects shows its error beside the step, in the run and in the list", async () => {

@@ -13,7 +13,7 @@ import { ACCOUNT } from "../../support/azurite.ts";
 import { KEYS } from "../../support/bucket.ts";
 import { access, create, mirror, noClickHouse } from "../../support/clickhouse_tables.ts";
 import { fill } from "../../support/events.ts";
-import { askS3, listR2 } from "../../support/exporting.ts";
+import { askS3, duckdb, listR2 } from "../../support/exporting.ts";
 import type { Fault } from "../../support/faults.ts";
 import { eventually } from "../../support/time.ts";
 import { db, LEASED, world } from "../../support/world.ts";
@@ -324,4 +324,25 @@ test("a destination that fails every fifth request only delays a run that closes
 		status: "Completed",
 		records_completed: 8000,
 	});
+});
+
+test("readers get an event of the schedule and of a backfill once, as the guide says", async () => {
+	const { project, export_id, backfill } = await exporting(R2(), 50);
+	await backfill();
+	const { run } = await launched(export_id);
+	await carried(run);
+	const files = await listR2(`${project}/`);
+	expect(files).toEqual([`${project}/out/${FILE}-backfill.jsonl`, `${project}/out/${FILE}.jsonl`]);
+	const rows = (await Promise.all(files.map(fetched))).flatMap((file) =>
+		parse(new TextDecoder().decode(file)),
+	);
+	expect(rows).toHaveLength(100);
+	const lines = new TextEncoder().encode(rows.map((row) => JSON.stringify(row)).join("\n"));
+	const once = await duckdb(
+		lines,
+		`select uuid from read_json(PATH, format = 'newline_delimited')
+			qualify row_number() over (partition by uuid order by _inserted_at desc) = 1`,
+	);
+	const expected = (await eventsOf(project)).map(({ uuid }) => uuid);
+	expect(once.map(({ uuid }) => uuid).sort()).toEqual(expected.sort());
 });
