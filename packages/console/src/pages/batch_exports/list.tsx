@@ -123,13 +123,17 @@ const columnsOfOnce = (to: (path: string) => string): Column<BatchExport>[] => [
 	},
 ];
 
-const ListFilters = ({ projects }: { projects: Projects }) => (
+const ListFilters = ({ projects, one_off }: { projects: Projects; one_off: boolean }) => (
 	<Filters>
-		<Search label="Search by name" />
-		<Filter name="state" label="State" options={EXPORT_FILTER} />
+		{!one_off && (
+			<>
+				<Search label="Search by name" />
+				<Filter name="state" label="State" options={EXPORT_FILTER} />
+				<Filter name="type" label="Destination" options={[["", "All destinations"], ...TYPES]} />
+				<Filter name="interval" label="Interval" options={[["", "All intervals"], ...INTERVALS]} />
+			</>
+		)}
 		<Filter name="kind" label="Kind" options={KINDS} />
-		<Filter name="type" label="Destination" options={[["", "All destinations"], ...TYPES]} />
-		<Filter name="interval" label="Interval" options={[["", "All intervals"], ...INTERVALS]} />
 		<ProjectFilter projects={projects} />
 	</Filters>
 );
@@ -139,9 +143,10 @@ export default function BatchExports() {
 	const { at, organization, to } = useOrganization();
 	const [{ project, search, state, type, interval, kind }] = useQuery();
 	const [isExporting, setExporting] = useState(false);
+	/** Filters of the others that are still in the URL don't apply to one-off exports. */
 	const one_off = kind === "once";
 	const filters = { search, state, type, interval };
-	const isFiltered = Object.values(filters).some(Boolean);
+	const isFiltered = !one_off && Object.values(filters).some(Boolean);
 	const projects = organization.teams;
 	const columns = one_off ? columnsOfOnce(to) : columnsOf(projects, to);
 	const list = useSorted(
@@ -167,7 +172,7 @@ export default function BatchExports() {
 				</>
 			}
 		>
-			<ListFilters projects={projects} />
+			<ListFilters projects={projects} one_off={one_off} />
 			<Table
 				list={list}
 				label="Batch exports"
