@@ -47,6 +47,7 @@ const apiKeys = () => import("./people/personal_api_keys/routes.ts");
 const auditStreams = () => import("./activity/audit_streams/routes.ts");
 const batchExports = () => import("./exports/batch_exports/routes.ts");
 const deviceRequests = () => import("./oauth/device/routes.ts");
+const deletions = () => import("./deletions/routes.ts");
 const configs = () => import("./plugins/plugin_configs/routes.ts");
 const consentsInOrganization = async () =>
 	(await import("./oauth/consents/routes.ts")).inOrganization;
@@ -94,6 +95,9 @@ const WEBHOOK = { scope: "webhook", resource: "webhook" } as const;
 export const families = [
 	organizations("", ORGANIZATION, () => import("./organizations/organizations/routes.ts")),
 	organization("/batch_exports", EXPORT, async () => (await batchExports()).ofOrganization()),
+	organization("/batch_exports/:deleted_id/restore", EXPORT, async () =>
+		(await deletions()).exportsOfOrganization(),
+	),
 	organization("/domains", DOMAIN, () => import("./organizations/domains/routes.ts")),
 	organization("/domains/:domain_id/sign_in_test", OF_DOMAIN, signInTest),
 	organization("/domains/:domain_id/scim", OF_DOMAIN, scim),
@@ -111,20 +115,31 @@ export const families = [
 	account("/keys", PEOPLE, async () => (await serviceAccounts()).keys),
 	account("/trusted_issuers", PEOPLE, trustedIssuers),
 	organizationProjects("", PROJECT, async () => (await projectRoutes()).ofOrganization()),
+	organizationProjects("/:deleted_id/restore", PROJECT, async () => (await deletions()).projects()),
 	organization("/activity_log", LOG, async () => (await activity()).ofOrganization()),
 	organization("/events", LOG, () => import("./activity/events/routes.ts")),
 	organization("/attention", ATTENTION, () => import("./activity/attention/routes.ts")),
 	organization("/audit_streams", STREAMS, auditStreams),
 	organization("/notifications", NOTIFICATIONS, notifications),
 	organization("/webhooks", WEBHOOK, () => import("./activity/webhooks/routes.ts")),
+	organization("/webhooks/:deleted_id/restore", WEBHOOK, async () =>
+		(await deletions()).webhooks(),
+	),
 	organization("/plugins", PLUGIN, async () => (await plugins()).allPlugins()),
+	organization("/plugins/:deleted_id/restore", PLUGIN, async () => (await deletions()).plugins()),
 	organization("/plugin_configs", CONFIG, async () => (await configs()).ofOrganization),
 	organization("/pipeline_destinations", PLUGIN, async () => (await plugins()).destinations()),
 	organization("/pipeline_frontend_apps", PLUGIN, async () => (await plugins()).frontendApps()),
 	organization("/pipeline_import_apps", PLUGIN, async () => (await plugins()).importApps()),
 	projects("", PROJECT, async () => (await projectRoutes()).ofCaller()),
 	project("/batch_exports", EXPORT, async () => (await batchExports()).ofProject()),
+	project("/batch_exports/:deleted_id/restore", EXPORT, async () =>
+		(await deletions()).exportsOfProject(),
+	),
 	project("/plugin_configs", CONFIG, configs),
+	project("/plugin_configs/:deleted_id/restore", CONFIG, async () =>
+		(await deletions()).pluginConfigs(),
+	),
 	project("/events", PROJECT, () => import("./exports/ingestion/routes.ts")),
 	project("/members", PROJECT, () => import("./people/project_members/routes.ts")),
 	project("/activity_log", LOG, async () => (await activity()).ofProject()),
@@ -145,6 +160,7 @@ export const publicRoutes = [
 	{ path: "/api/invites", load: acceptance },
 	{ path: "/api/sign_in", load: () => import("./sign_in/link/routes.ts") },
 	{ path: "/invites", load: () => import("./people/invites/page.ts") },
+	{ path: "/restorations", load: () => import("./deletions/page.ts") },
 	{ path: "/sso", load: () => import("./sign_in/oidc/routes.ts") },
 	{ path: "/sso/saml", load: () => import("./sign_in/saml/routes.ts") },
 ] as const satisfies PublicRoutes[];

@@ -18,6 +18,8 @@ const EVERY_MINUTE: Record<string, Part> = {
 		(await import("./activity/activity_log/retention.ts")).deleteExpired(env),
 	"events of deleted projects": async (env) =>
 		(await import("./exports/ingestion/queries.ts")).deleteOrphans(env),
+	"deleted objects": async (env, at) =>
+		(await import("./deletions/purge.ts")).purgeDeleted(env, at),
 	plugins: async (env, at) => (await import("./plugins/jobs/tasks.ts")).runDueTasks(env, at),
 	"plugins to compile": async (env, at) =>
 		(await import("./plugins/plugins/compile_later.ts")).compileDue(env, at),

@@ -8,6 +8,11 @@ import { operations } from "./support/contract.ts";
 const WITHOUT: Record<string, string> = {
 	getOpenApiDocument: "It is the document itself.",
 	showInvitePage: "A page for people.",
+	showRestorationPage: "A page for people.",
+	"showRestorationPage token": "Mailed.",
+	"restoreOrganizationOnPage token": "Mailed.",
+	"restoreOrganizationOnPage body": "The page's button sends it.",
+	"restoreOrganizationOnPage answer": "A page for people.",
 	"acceptInviteOnPage answer": "A page for people.",
 	"getSamlMetadata answer": "XML for the provider.",
 };

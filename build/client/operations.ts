@@ -66,6 +66,7 @@ const PARAMETERS: Record<string, string> = {
 	run_id: "run",
 	backfill_id: "backfill",
 	delivery_id: "delivery",
+	deleted_id: "id",
 	user__uuid: "user",
 	user_uuid: "user",
 	uuid: "user",

@@ -67,8 +67,8 @@ function errorStatuses(route: Route) {
 		...(open && (page || !hasParameters) ? [] : [401, 403]),
 		...(needsKey(path) ? [401] : []),
 		...(sameOrigin ? [403] : []),
-		// Accepting an invite may require signing in.
-		...(page && method === "POST" ? [403] : []),
+		// Accepting an invite may require signing in; another request may be faster.
+		...(page && method === "POST" ? [403, 409] : []),
 		...(open && method === "GET" && !hasParameters && !operation.query ? [] : [429]),
 		...(hasParameters ? [404] : []),
 		...(method !== "GET" && (open ? isBelowApi(route) : isRetryable(route) || hasParameters)

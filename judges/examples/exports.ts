@@ -197,4 +197,6 @@ async function failures({ record, waitFor }: Recorder, name: string, url: string
 	await failed();
 	await record(`dismiss${name}`, { parameters, body: { after: hoursAgo(2) } });
 	await record(`delete${name}`, { parameters });
+	await record(`restore${name}`, { parameters: { deleted_id: String(id) }, body: {} });
+	await record(`delete${name}`, { parameters });
 }

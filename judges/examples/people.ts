@@ -121,6 +121,11 @@ export async function projects(
 	await record(`get${kind}ProjectContents`, { parameters });
 	await record(`update${kind}Project`, { parameters, body: { name: "Mobile apps" } });
 	await record(`delete${kind}Project`, { parameters });
+	if (kind)
+		await record("restoreOrganizationProject", {
+			parameters: { deleted_id: String(id) },
+			body: {},
+		});
 }
 
 export async function notifications({ record, refuse }: Recorder, uuid: string) {

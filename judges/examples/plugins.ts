@@ -68,6 +68,7 @@ export async function plugins(recorder: Recorder) {
 	await configs(recorder, { importer, script: Number(script.id), alert: Number(alert.id) });
 	for (const [i, { noun }] of FAMILIES.entries())
 		await record(`delete${noun}`, { parameters: { id: ids[i] ?? 0 } });
+	await record("restorePlugin", { parameters: { deleted_id: String(ids[0]) }, body: {} });
 }
 
 type Configs = {
@@ -105,4 +106,5 @@ async function configs({ record, refuse, waitFor }: Recorder, ids: Configs) {
 	);
 	await record("listPluginConfigLogs", { parameters: logs });
 	await record("deletePluginConfig", { parameters: { id: ids.alert } });
+	await record("restorePluginConfig", { parameters: { deleted_id: String(ids.alert) }, body: {} });
 }

@@ -25,5 +25,6 @@ export async function webhooks({ record, refuse, waitFor }: Recorder, url: strin
 	});
 	await record("listWebhooks");
 	await record("deleteWebhook", { parameters });
+	await record("restoreWebhook", { parameters: { deleted_id: String(id) }, body: {} });
 	await record("listFeedEvents", { parameters: { types: "webhook.*", limit: 2 } });
 }

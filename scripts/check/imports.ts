@@ -27,6 +27,7 @@ const GROUPS = [
 	"exports",
 	"activity",
 	"plugins",
+	"deletions",
 	"operator",
 	"mcp",
 ];

@@ -7,8 +7,11 @@ import { levelIn } from "./access_levels.ts";
 const isProjectMember = sql`exists (select 1 from ${projectMembers}
 	where ${projectMembers.project_id} = ${projects.id} and ${projectMembers.user_id} = ${users.id})`;
 
-/** SQL for the caller's access to the project of an object, in the guard. */
-const projectLevel = levelIn({
+/**
+ * SQL for the caller's access to the project of an object, in a statement with `projects`, `members`,
+ * `organizations` and `users`.
+ */
+export const projectLevel = levelIn({
 	own: members.access,
 	everyone: organizations.access,
 	resource: "project",

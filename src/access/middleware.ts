@@ -135,6 +135,19 @@ export const needs = (need: AccessLevel) =>
 		{ need },
 	);
 
+/**
+ * Says which access and level the handler requires of an object that the guard can't find, because it
+ * is deleted.
+ */
+export const needsOfDeleted = (need: AccessLevel, level: number | undefined) =>
+	Object.assign(
+		createMiddleware<App>(async (c, next) => {
+			c.set("need", "none");
+			await next();
+		}),
+		{ need, ...(level !== undefined && { level }) },
+	);
+
 /** Requires the `plugins_access_level` to read or write (docs/plugins.md#access). */
 export const pluginAccess = createMiddleware<App>(async (c, next) => {
 	c.set("plugins", isRead(c.req.method) ? PLUGINS_CONFIG : PLUGINS_INSTALL);

@@ -1,7 +1,7 @@
 /** The activities of each scope (docs/events.md#types); old ones stay as long as their events. */
 export const ACTIVITIES = {
-	Organization: ["created", "updated", "two_factor_reminded", "deleted"],
-	Project: ["created", "updated", "deleted"],
+	Organization: ["created", "updated", "two_factor_reminded", "deleted", "restored"],
+	Project: ["created", "updated", "deleted", "restored"],
 	ProjectMember: ["created", "updated", "deleted"],
 	Member: ["created", "updated", "removal_rejected", "deleted"],
 	Invite: ["created", "accepted", "deleted"],
@@ -39,8 +39,8 @@ export const ACTIVITIES = {
 	ServiceAccount: ["created", "updated", "deleted"],
 	ServiceAccountKey: ["created", "updated", "rolled", "deleted"],
 	TrustedIssuer: ["created", "updated", "exchanged", "deleted"],
-	Plugin: ["created", "updated", "source_updated", "upgraded", "deleted"],
-	PluginConfig: ["created", "updated", "job_triggered", "deleted"],
+	Plugin: ["created", "updated", "source_updated", "upgraded", "deleted", "restored"],
+	PluginConfig: ["created", "updated", "job_triggered", "deleted", "restored"],
 	PluginConfigOrder: ["rearranged"],
 	PluginJob: ["failed"],
 	BatchExport: [
@@ -56,6 +56,7 @@ export const ACTIVITIES = {
 		"windows_retried",
 		"windows_dismissed",
 		"deleted",
+		"restored",
 	],
 	Webhook: [
 		"created",
@@ -66,7 +67,9 @@ export const ACTIVITIES = {
 		"replayed",
 		"disabled",
 		"deleted",
+		"restored",
 	],
+	DeletedObject: ["purged"],
 	AuditStream: ["created", "updated", "tested", "delivered", "failed", "deleted"],
 	BatchExportDestination: ["tested"],
 	Request: ["denied", "downloaded"],
@@ -111,8 +114,8 @@ type TypeIn<S extends Scope, A extends ActivityOf<S>> = `${SnakeCase<Uncapitaliz
 /** The type of an event, such as `plugin_config.created`. */
 export type EventType = { [S in Scope]: TypeIn<S, ActivityOf<S>> }[Scope];
 
-/** The types of events that happen without a caller. */
-export const SYSTEM_TYPES = [
+/** The types of events without a caller that can be mailed. */
+const MAILED_SYSTEM_TYPES = [
 	"batch_export.paused",
 	"batch_export_run.failed",
 	"batch_export_run.skipped",
@@ -125,8 +128,17 @@ export const SYSTEM_TYPES = [
 	"audit_stream.delivered",
 ] as const satisfies EventType[];
 
+/** The types of events that happen without a caller. */
+export const SYSTEM_TYPES = [
+	...MAILED_SYSTEM_TYPES,
+	"deleted_object.purged",
+] as const satisfies EventType[];
+
 /** The types of events that can be mailed (docs/notifications.md#what-is-mailed). */
-export const MAILED_TYPES = [...SYSTEM_TYPES, "member.created"] as const satisfies EventType[];
+export const MAILED_TYPES = [
+	...MAILED_SYSTEM_TYPES,
+	"member.created",
+] as const satisfies EventType[];
 
 /** A scope and one of its activities that happen without a caller. */
 export type SystemKind = {

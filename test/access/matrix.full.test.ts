@@ -118,6 +118,8 @@ function expected({ method, path, access: needed }: Guarded, caller: Caller): Ve
 	const level = Math.max(caller.level, isInProject ? caller.inProject : 0);
 	const has = ACCESS_LEVELS[caller.access];
 	if (isInProject && level < 8 && has === 0) return 404;
+	// The guard can't find what is deleted: the handler decides (test/deletions/access.full.test.ts).
+	if (path.includes(":deleted_id")) return "allowed";
 	if (level < (needed.level ?? 0)) {
 		const isOpened =
 			has >= ACCESS_LEVELS[access_level] &&

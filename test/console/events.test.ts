@@ -81,6 +81,10 @@ inBrowser("events", (open) => {
 		await checkLooks(page, "events-webhook-delete");
 		await page.getByRole("dialog").getByRole("button", { name: "Delete webhook" }).click();
 		await page.getByText("No webhooks yet").waitFor();
+		await button(page, "Undo").click();
+		await page.locator(".note", { hasText: "is restored" }).waitFor();
+		await button(page, "Delete webhook").waitFor();
+		expect((await client.webhooks.list(at)).count).toBe(1);
 	});
 
 	test("notices go to Slack, Teams or PagerDuty, from the page of notifications", async () => {

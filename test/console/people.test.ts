@@ -332,6 +332,9 @@ inBrowser("people", (open) => {
 		await sure.click();
 		await note(page, "Pay is deleted.");
 		expect((await client.organizationProjects.list(at)).count).toBe(1);
+		await button(page, "Undo").click();
+		await note(page, "Pay is restored.");
+		expect((await client.organizationProjects.list(at)).count).toBe(2);
 	});
 
 	test("projects, domains, invites and people of a project are searched by a part of the name", async () => {

@@ -191,6 +191,10 @@ inBrowser("plugins", (open) => {
 		await checkLooks(page, "plugins-config-remove");
 		await button(page, "Remove from project").click();
 		await page.getByText("Greeting is removed from the project.").waitFor();
+		await button(page, "Undo").click();
+		await page.getByText("Greeting is restored.").waitFor();
+		await button(page, "Remove").waitFor();
+		expect((await settings()).greeting).toBe("Again");
 	});
 
 	test("enabled plugins are put in order by dragging and by keyboard, and go back if that can't be saved", async () => {

@@ -180,6 +180,13 @@ const FAILS: Record<string, number> = {
 	previewDeviceRequest: 400,
 	approveDeviceRequest: 400,
 	denyDeviceRequest: 400,
+	// Nothing was deleted.
+	restoreOrganizationProject: 404,
+	restoreBatchExport: 404,
+	restoreProjectBatchExport: 404,
+	restoreWebhook: 404,
+	restorePlugin: 404,
+	restorePluginConfig: 404,
 };
 
 /** All routes, of which `docs/contract.txt` is the list to review. */
@@ -278,6 +285,7 @@ export const address = (path: string, world: World) =>
 		.replace(":name", world.file)
 		.replace(":backfill_id", world.backfill)
 		.replace(":delivery_id", world.delivery)
+		.replace(":deleted_id", "00000000-0000-7000-8000-000000000000")
 		.replace(":domain_id", world.domain)
 		.replace(":provider", "github")
 		.replace(":token_id", world.scim_token)

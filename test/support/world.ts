@@ -264,7 +264,7 @@ export async function times(n: number, statement: (i: number) => BatchItem<"sqli
 }
 
 /** Fields of an export that the schedule never runs. */
-const NOT_DUE = {
+export const NOT_DUE = {
 	next_start_at: "2026-01-01T00:00:00.000Z",
 	next_end_at: "9999-01-01T00:00:00.000Z",
 	due_at: "9999-01-01T00:00:00.000Z",

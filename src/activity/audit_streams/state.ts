@@ -1,10 +1,11 @@
 /** How a worker takes a stream, stores its progress and ends its turn. */
-import { and, eq } from "drizzle-orm";
+import { and, eq, sql } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/d1";
 import { commitIfCurrent } from "../../access/unit_of_work.ts";
 import { assertExists, type Database } from "../../db/client.ts";
 import { bySystem } from "../../db/record.ts";
 import { type AuditFile, auditStreams } from "../../db/schema/audit_streams.ts";
+import { deletions } from "../../db/schema/deletions.ts";
 import { backoff, retryAfterOf, spread } from "../../delivery/backoff.ts";
 import { isDue, isHeld, NO_LEASE, newLease } from "../../delivery/lease.ts";
 import { DAY_MS, HOUR_MS, iso, MINUTE_MS, now } from "../../lib/time.ts";
@@ -123,9 +124,18 @@ export async function recordFile(env: Env, stream: Stream, delivered: Delivered)
 export const endTurn = (db: Database, stream: Stream, at: number) =>
 	write(db, stream, { ...NO_LEASE, next_attempt_at: iso(at) });
 
-/** Deletes the stream of an organization that was deleted. */
-async function remove(db: Database, stream: Stream) {
-	await db.delete(auditStreams).where(isMine(stream));
+/** Ends the stream of an organization that was deleted. It waits as long as that can be restored. */
+async function end(db: Database, stream: Stream) {
+	const { organization_id } = stream;
+	const isKept = sql`exists (select 1 from ${deletions}
+		where ${deletions.organization_id} = ${organization_id} and ${deletions.type} = 'organization')`;
+	await db.batch([
+		db.delete(auditStreams).where(and(isMine(stream), sql`not ${isKept}`)),
+		db
+			.update(auditStreams)
+			.set({ ...NO_LEASE, next_attempt_at: null })
+			.where(isMine(stream)),
+	]);
 }
 
 /**
@@ -133,7 +143,7 @@ async function remove(db: Database, stream: Stream) {
  * to five minutes after the next one, depending on its id.
  */
 export async function finish(db: Database, stream: Stream, at: number) {
-	if (stream.organization_deleted_at !== null) return remove(db, stream);
+	if (stream.organization_deleted_at !== null) return end(db, stream);
 	const hour = lastHour(at);
 	const wait = Math.max(SETTLE_MS, spread(stream.id, 5 * MINUTE_MS));
 	await write(db, stream, {
@@ -147,13 +157,13 @@ export async function finish(db: Database, stream: Stream, at: number) {
 /**
  * Stores the error of a failed attempt and the time of the next one: after an hour if the user has
  * to fix the error. Records an event at most once a day: immediately for such an error, and after
- * some hours for temporary ones. The stream of a deleted organization is deleted if it has failed
+ * some hours for temporary ones. The stream of a deleted organization ends if it has failed
  * for too long.
  */
 export async function fail(env: Env, stream: Stream, error: unknown, at: number) {
 	const db = drizzle(env.DB);
 	const { organization_deleted_at: deleted } = stream;
-	if (deleted !== null && Date.parse(deleted) < at - MAX_CLOSING_MS) return remove(db, stream);
+	if (deleted !== null && Date.parse(deleted) < at - MAX_CLOSING_MS) return end(db, stream);
 	const isPermanent = error instanceof MisconfiguredError;
 	const attempts = stream.attempts + 1;
 	const delay = isPermanent ? HOUR_MS : delayAfter(attempts, retryAfterOf(error));

@@ -2,7 +2,8 @@ import { and, eq, getTableColumns, gte, sql } from "drizzle-orm";
 import { v7 } from "uuid";
 import type * as z from "zod";
 import { viewable } from "../../access/access_levels.ts";
-import { assertRoom, removeRow } from "../../access/objects.ts";
+import { removeKept } from "../../access/deletions.ts";
+import { assertRoom } from "../../access/objects.ts";
 import { readPage } from "../../access/pages.ts";
 import type { Tenant } from "../../access/tenant.ts";
 import { retry } from "../../access/unit_of_work.ts";
@@ -206,8 +207,17 @@ async function tryUpdate(tenant: Tenant, id: string, body: z.infer<typeof Update
 
 export async function remove(tenant: Tenant, id: string) {
 	const row = await read(tenant, id);
-	const { activity: _, ...entry } = entryOf("deleted", row);
-	await removeRow(tenant, { ...entry, values: valuesOf(row) }, webhooks, byId(tenant, row.id));
+	await removeKept(
+		tenant,
+		{
+			type: "webhook",
+			item_id: row.id,
+			name: nameOf(row),
+			values: valuesOf(row),
+			shown: toWebhook(row),
+		},
+		{ table: webhooks, where: byId(tenant, row.id) },
+	);
 }
 
 type Roll = { overlap?: Overlap | undefined };

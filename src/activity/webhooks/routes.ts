@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { deletedFilter, listDeleted } from "../../access/deletions.ts";
 import { body, query } from "../../access/input.ts";
 import { atLeast } from "../../access/middleware.ts";
 import { ADMIN } from "../../db/schema/levels.ts";
@@ -27,7 +28,13 @@ export default router({
 			description: "Lists the organization's webhooks, newest first. Requires level 8.",
 		}),
 		atLeast(ADMIN),
-		async (c) => c.json(await webhooks.list(c.var.tenant, page(c))),
+		query(deletedFilter()),
+		async (c) =>
+			c.json(
+				await (c.req.valid("query").deleted
+					? listDeleted<z.infer<typeof Webhook>>(c.var.tenant, page(c), "webhook")
+					: webhooks.list(c.var.tenant, page(c))),
+			),
 	)
 	.post(
 		"/",
@@ -77,7 +84,8 @@ export default router({
 		noContent({
 			id: "deleteWebhook",
 			summary: "Delete a webhook",
-			description: "Requires level 8. Also stops a delivery that is in progress.",
+			description:
+				"Requires level 8. Also stops a delivery that is in progress. It can be restored for 30 days.",
 		}),
 		atLeast(ADMIN),
 		async (c) => {

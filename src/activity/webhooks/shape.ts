@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { deletion } from "../../access/deletions.ts";
 import { TYPE_FILTER } from "../../db/event_types.ts";
 import { DELIVERY_REASONS, DELIVERY_STATUSES, FORMATS } from "../../db/schema/webhooks.ts";
 import {
@@ -115,6 +116,7 @@ export const Webhook = z
 			"The last attempt, including tests; null if there was none.",
 		),
 		created_at: timestamp().describe("When it was added."),
+		deletion: deletion(),
 	})
 	.meta({ id: "Webhook" });
 

@@ -1,5 +1,6 @@
 import { sql } from "drizzle-orm";
 import {
+	customType,
 	index,
 	integer,
 	primaryKey,
@@ -86,6 +87,12 @@ export type StoredFile = {
 	digest: string | null;
 };
 
+const isDeleted = customType<{ data: boolean; driverData: number }>({
+	dataType: () => "integer",
+	toDriver: Number,
+	fromDriver: Boolean,
+});
+
 /**
  * No foreign key to the project: running exports must be cleaned up after it is deleted.
  *
@@ -115,7 +122,8 @@ export const batchExports = sqliteTable(
 		end_at: text(),
 		xql_query: text(),
 		schema: text({ mode: "json" }).$type<QuerySchema>(),
-		deleted: boolean().notNull().default(false),
+		/** 1: it is being removed; below 0: it is kept, and this is minus the id in `deletions`. */
+		deleted: isDeleted().notNull().default(false),
 		/**
 		 * Whether it only exports one range, for people to download. It is paused, because it has no
 		 * schedule; `due_at` is when it is deleted, with its files.

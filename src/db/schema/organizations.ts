@@ -13,8 +13,8 @@ type Feature = {
 };
 
 /**
- * Trigger `audit_streams_organization_delete`, after a delete: deletes the organization's paused
- * audit streams, and makes the others due, to deliver their last events.
+ * Trigger `audit_streams_organization_delete`, after a delete: makes the organization's
+ * audit streams due, to deliver their last events, unless they are paused.
  */
 export const organizations = sqliteTable("organizations", {
 	/** Never used again: the activity log and audit streams refer to it after its deletion. */

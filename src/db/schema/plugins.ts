@@ -133,6 +133,11 @@ export const pluginConfigs = sqliteTable(
 	],
 );
 
+/** SQL condition on `plugin_configs`: the config has secrets, or storage, which can contain some. */
+export const keepsSecrets = sql`(
+	exists (select 1 from json_each(plugin_configs.config) as field where field.value glob 'sealed:*')
+	or exists (select 1 from plugin_storage where plugin_storage.plugin_config_id = plugin_configs.id))`;
+
 /** The logs of configs. Without row ids, so that a row is written once. */
 export const pluginLogs = sqliteTable(
 	"plugin_logs",

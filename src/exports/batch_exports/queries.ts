@@ -1,6 +1,7 @@
 import { and, eq, sql } from "drizzle-orm";
 import { v7 } from "uuid";
 import type * as z from "zod";
+import { removeKept } from "../../access/deletions.ts";
 import { assertRoom } from "../../access/objects.ts";
 import { readPage } from "../../access/pages.ts";
 import type { Tenant } from "../../access/tenant.ts";
@@ -190,17 +191,36 @@ const unchanged = (row: Row) =>
 		scheduleUnchanged(row),
 	);
 
-/** Marks an export as deleted. The trigger `batch_exports_delete` cancels its runs. */
-export async function remove(tenant: Tenant, id: string) {
-	const row = await read(tenant, id);
-	await tenant.write({
+/** Deletes a one-off export for good: it is there only for some days. */
+const removeOneOff = (tenant: Tenant, row: Row) =>
+	tenant.write({
 		checks: [assertExists(tenant.db, batchExports, notDeleted(row.row_id))],
 		changes: [
 			tenant.db
 				.update(batchExports)
-				.set({ deleted: true, ...(row.expires_at !== null && { due_at: now() }) })
+				.set({ deleted: true, due_at: now() })
 				.where(eq(batchExports.id, row.row_id)),
 		],
 		entries: [{ ...activityOf(row), activity: "deleted", values: valuesOf(row) }],
 	});
+
+/** Marks an export as deleted. The trigger `batch_exports_delete` cancels its runs. */
+export async function remove(tenant: Tenant, id: string) {
+	const row = await read(tenant, id);
+	if (row.expires_at !== null) {
+		await removeOneOff(tenant, row);
+		return;
+	}
+	const { scope: _, ...entry } = activityOf(row);
+	await removeKept(
+		tenant,
+		{
+			...entry,
+			type: "batch_export",
+			row: row.row_id,
+			values: valuesOf(row),
+			shown: toBatchExport(row),
+		},
+		{ table: batchExports, where: notDeleted(row.row_id), remove: [] },
+	);
 }

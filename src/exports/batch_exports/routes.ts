@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { deletedFilter, listDeleted } from "../../access/deletions.ts";
 import { body, query } from "../../access/input.ts";
 import { needs } from "../../access/middleware.ts";
 import { page } from "../../http/page.ts";
@@ -92,8 +93,15 @@ const routes = ({ Id, section, listed, added }: Mounted) =>
 				summary: "List the exports",
 				description: listed,
 			}),
-			query(filters),
-			async (c) => c.json(await batchExports.list(c.var.tenant, page(c), c.req.valid("query"))),
+			query(filters.extend(deletedFilter().shape)),
+			async (c) => {
+				const { deleted, ...wanted } = c.req.valid("query");
+				return c.json(
+					await (deleted
+						? listDeleted<z.infer<typeof BatchExport>>(c.var.tenant, page(c), "batch_export")
+						: batchExports.list(c.var.tenant, page(c), wanted)),
+				);
+			},
 		)
 		.post(
 			"/",
@@ -159,7 +167,8 @@ const routes = ({ Id, section, listed, added }: Mounted) =>
 			noContent({
 				id: `delete${Id}`,
 				summary: "Delete an export",
-				description: "Cancels its runs and backfills. What was written stays at the destination.",
+				description:
+					"Cancels its runs and backfills. What was written stays at the destination. It can be restored for 30 days.",
 			}),
 			async (c) => {
 				await batchExports.remove(c.var.tenant, c.req.param("id"));

@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { deletion } from "../../access/deletions.ts";
 import {
 	BACKFILL_STATUSES,
 	INTERVALS,
@@ -222,6 +223,7 @@ export const BatchExport = z
 			.describe(
 				"When a one-off export, its run and its files are deleted; null for an export with a schedule.",
 			),
+		deletion: deletion(),
 	})
 	.meta({ id: "BatchExport" });
 

@@ -13,7 +13,7 @@ import {
 } from "../../db/schema/batch_exports.ts";
 import { appendEach, deleteExpired } from "../../db/stored_log.ts";
 import { forEachLogged, runSequentially } from "../../lib/background.ts";
-import { DAY_MS, iso, MINUTE_MS, now } from "../../lib/time.ts";
+import { iso, MINUTE_MS, now } from "../../lib/time.ts";
 import { advanceBackfill } from "./backfill_runs.ts";
 import { clean } from "./clean.ts";
 import { foldOldRuns } from "./fold.ts";
@@ -37,9 +37,6 @@ const CLEANUP_BATCH_SIZE = 25;
 
 /** Runs of deleted exports that a tick deletes. */
 const PURGE_BATCH_SIZE = 5000;
-
-/** How long deleted exports are kept. */
-const RETENTION_MS = 7 * DAY_MS;
 
 /** Names of parts in the log. */
 const STALLED = "stalled backfills";
@@ -207,10 +204,7 @@ async function advanceBackfills(db: Database) {
 }
 
 async function deleteOld(db: Database, at: number) {
-	await db.batch([
-		deleteExpired(db, EXPORT_LOGS, batchExports, at),
-		...purgeDeleted(db, iso(at - RETENTION_MS)),
-	]);
+	await db.batch([deleteExpired(db, EXPORT_LOGS, batchExports, at), ...purgeDeleted(db)]);
 }
 
 async function removeLeftovers(env: Env, at: number) {
@@ -234,14 +228,11 @@ async function removeLeftovers(env: Env, at: number) {
 }
 
 /**
- * Returns the statements that delete exports deleted before a time, and first their runs. One-off
+ * Returns the statements that delete exports that can't be restored, and first their runs. One-off
  * exports have files that are removed first (one_offs.ts).
  */
-function purgeDeleted(db: Database, before: string) {
-	const dead = and(
-		sql`${batchExports.deleted} and ${batchExports.deleted} = 1 and not ${batchExports.one_off}`,
-		lt(batchExports.last_updated_at, before),
-	);
+function purgeDeleted(db: Database) {
+	const dead = sql`${batchExports.deleted} and ${batchExports.deleted} = 1 and not ${batchExports.one_off}`;
 	const runs = db
 		.select({ batch_export_id: batchExportRuns.batch_export_id, id: batchExportRuns.id })
 		.from(batchExports)

@@ -259,3 +259,12 @@ export const describeUnpaused = (paused: Skipped | null) =>
 	paused
 		? `The export was unpaused. Not exported: ${describe(paused)}. ${howToExport(paused)}`
 		: "The export was unpaused.";
+
+/** Why windows that ended while an export was deleted have no runs. */
+export const WAS_DELETED = "The export was deleted.";
+
+/** The log entry of an export that is restored. `missed`: windows that ended while it was deleted. */
+export const describeRestored = (missed: Skipped | null) =>
+	missed
+		? `The export was restored. Not exported: ${describe(missed)}. ${howToExport(missed)}`
+		: "The export was restored.";

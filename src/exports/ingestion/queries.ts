@@ -136,7 +136,10 @@ const upsertPersons = ({ db, project }: Tenant, team_id: number, list: string) =
 
 const SWEEP_BATCH_SIZE = 5000;
 
-/** Deletes rows of deleted projects. To find them, it reads one row for each project. */
+/**
+ * Deletes rows of deleted projects that can't be restored. To find them, it reads one row for each
+ * project.
+ */
 export async function deleteOrphans({ DB }: Env) {
 	const db = drizzle(DB);
 	const orphans = (table: SQLiteTable) => sql`
@@ -145,7 +148,8 @@ export async function deleteOrphans({ DB }: Env) {
 			union all
 			select (select min(team_id) from ${table} where team_id > teams.id) from teams where teams.id is not null
 		)
-		select id from teams where id is not null and not exists (select 1 from ${projects} where ${projects.id} = teams.id)`;
+		select id from teams where id is not null and not exists (select 1 from ${projects} where ${projects.id} = teams.id)
+			and id not in (select value from deletions, json_each(deletions.projects) where projects is not null)`;
 	const clear = (table: SQLiteTable) =>
 		db
 			.delete(table)

@@ -35,7 +35,10 @@ class Search {
 		this.#index.addAll(
 			operations.map((operation) => ({
 				...operation,
-				names: [...operation.fields, ...operation.query].join(" "),
+				// Whoever wants to delete something doesn't look for the lists of what is deleted.
+				names: [...operation.fields, ...operation.query.filter((name) => name !== "deleted")].join(
+					" ",
+				),
 			})),
 		);
 	}

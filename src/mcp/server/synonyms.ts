@@ -52,6 +52,7 @@ export const SYNONYMS: [said: string, meant: string][] = [
 	["name", "yourself user"],
 	["block forbid", "allowed"],
 	["cancel drop erase uninstall disconnect revoke unlink", "delete"],
+	["undo undelete recover", "restore"],
 	["abort stop", "cancel"],
 	["stop off", "pause disable enabled"],
 	["resume restart enable", "unpause"],

@@ -1,21 +1,25 @@
 import { and, eq, type SQL, sql } from "drizzle-orm";
 import { v7 } from "uuid";
 import type * as z from "zod";
-import { removeRow } from "../../access/objects.ts";
+import { NEWEST, removeKept } from "../../access/deletions.ts";
 import { readPage } from "../../access/pages.ts";
 import type { Tenant } from "../../access/tenant.ts";
 import { retry } from "../../access/unit_of_work.ts";
 import { visibleOrganizations, visibleProject } from "../../access/visible.ts";
 import { settable } from "../../db/changes.ts";
-import { assertExists, columnsIn, type Database } from "../../db/client.ts";
+import { assertExists, columnsIn, type Database, insertEach } from "../../db/client.ts";
+import { restoreLinks } from "../../db/schema/deletions.ts";
 import { OWNER } from "../../db/schema/levels.ts";
 import { organizationId, organizations, projects } from "../../db/schema/organizations.ts";
-import { members, users } from "../../db/schema/people.ts";
-import { throttledUntil } from "../../http/errors.ts";
+import { isActivePerson, isAdminLevel, members, users } from "../../db/schema/people.ts";
+import { orNotFound, throttledUntil } from "../../http/errors.ts";
 import type { Page } from "../../http/page.ts";
+import { digest, newToken } from "../../keys/keys.ts";
 import { DAY_MS, iso, now } from "../../lib/time.ts";
+import { configured } from "../../outbound/mail.ts";
 import { join } from "../../people/memberships.ts";
 import { giveDefaults } from "./default_access.ts";
+import { mailLinks } from "./mails.ts";
 import { create, Organization, type Team, type update as Update } from "./shape.ts";
 
 /** Returns at most 48 characters of a-z, 0-9, underscores and hyphens; perhaps none. */
@@ -40,6 +44,11 @@ export function candidates(name: string): string[] {
 	const others = Array.from({ length: 16 }, () => `${stem}-${suffix()}`);
 	return slug ? [slug, ...others] : others;
 }
+
+/** SQL for the first of the slugs that is free. */
+export const freeSlug = (slugs: string[]) => sql<string>`(
+	select value from json_each(${JSON.stringify(slugs)})
+	where not exists (select 1 from ${organizations} where ${organizations.slug} = value) order by key limit 1)`;
 
 const { id: _id, ...columns } = columnsIn(organizations, Organization.shape);
 
@@ -107,8 +116,7 @@ export function newOrganization(db: Database, { user_id, email }: Owner, row: Ne
 		via: "creation",
 	});
 	const isOver = sql`${users.organizations_created_since} <= ${iso(Date.now() - DAY_MS)}`;
-	const slug = sql`(select value from json_each(${JSON.stringify(candidates(row.name))})
-    where not exists (select 1 from ${organizations} where ${organizations.slug} = value) order by key limit 1)`;
+	const slug = freeSlug(candidates(row.name));
 	const changes = [
 		db.insert(organizations).values({ ...row, slug }),
 		...joined.changes,
@@ -199,12 +207,65 @@ export async function update(tenant: Tenant, body: z.infer<typeof Update>) {
 	return toOrganization(after);
 }
 
+/** At most so many owners get a link that restores the organization. */
+const MAX_LINKS = 50;
+
+/** Selects who gets one: owners who have proved their address, the caller first. */
+const selectOwners = ({ db, organization, key }: Tenant) =>
+	db
+		.select({ user_id: users.id, email: users.email, first_name: users.first_name })
+		.from(members)
+		.innerJoin(users, eq(users.id, members.user_id))
+		.where(
+			and(
+				eq(members.organization_id, organization),
+				isAdminLevel,
+				eq(members.level, OWNER),
+				isActivePerson,
+				eq(users.is_email_verified, true),
+			),
+		)
+		.orderBy(sql`${users.id} <> ${key.user_id}`, members.joined_at)
+		.limit(MAX_LINKS);
+
+/** Deletes the organization, and mails its owners a link that restores it. */
 export async function remove(tenant: Tenant) {
-	const row = await find(tenant);
-	await removeRow(
-		tenant,
-		{ scope: "Organization", item_id: row.id, name: row.name, values: settable(create, row) },
-		organizations,
-		eq(organizations.id, tenant.organization),
+	const { db, env, organization } = tenant;
+	const [[found], owners] = await tenant.read(
+		select(tenant).where(eq(organizations.id, organization)),
+		selectOwners(tenant),
 	);
+	const row = toOrganization(orNotFound(found));
+	const links = await Promise.all(
+		(configured(env) ? owners : []).map(async (owner) => ({ ...owner, token: newToken() })),
+	);
+	const hashes = await Promise.all(
+		links.map(async ({ user_id, token }) => ({ user_id, token_hash: await digest(token) })),
+	);
+	const where = eq(organizations.id, tenant.organization);
+	await removeKept(
+		tenant,
+		{
+			type: "organization",
+			item_id: row.id,
+			row: tenant.organization,
+			name: row.name,
+			values: settable(create, row),
+			shown: row,
+		},
+		{
+			table: organizations,
+			where,
+			remove: [
+				insertEach(db, restoreLinks, {
+					rows: hashes,
+					computed: { deletion_id: NEWEST },
+					condition: sql`exists (select 1 from ${members} where ${members.organization_id} = ${tenant.organization}
+						and ${members.user_id} = value ->> 'user_id' and ${members.level} = ${OWNER})`,
+				}),
+				db.delete(organizations).where(where),
+			],
+		},
+	);
+	tenant.later(() => mailLinks(env, { name: row.name, at: tenant.at, links }));
 }

@@ -74,7 +74,7 @@ export default router({
 			id: "deleteOrganization",
 			summary: "Delete an organization",
 			description:
-				"Requires level 15. Deletes its memberships, invites, domains and projects with everything in them, and cancels running exports. Users aren't deleted; if it was their current organization, another of theirs becomes the current one. This can't be undone.",
+				"Requires level 15. Deletes its memberships, invites, domains and projects with everything in them, and cancels running exports. Users aren't deleted; if it was their current organization, another of theirs becomes the current one. For 30 days, its owners can restore it with a link that they get by mail.",
 		}),
 		atLeast(OWNER),
 		async (c) => {

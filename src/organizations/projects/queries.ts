@@ -1,7 +1,8 @@
 import { and, eq, gte, type SQL, sql } from "drizzle-orm";
 import { v7 } from "uuid";
 import type * as z from "zod";
-import { assertRoom, removeRow } from "../../access/objects.ts";
+import { removeKept } from "../../access/deletions.ts";
+import { assertRoom } from "../../access/objects.ts";
 import { readPage } from "../../access/pages.ts";
 import type { Tenant } from "../../access/tenant.ts";
 import { retry } from "../../access/unit_of_work.ts";
@@ -131,7 +132,8 @@ export async function remove(tenant: Tenant) {
 	const row = await find(tenant);
 	const { id, name } = row;
 	const values = settable(create, row);
-	const entry = { scope: "Project" as const, item_id: id, name, project: id, values };
+	const removal = { type: "project" as const, item_id: id, name, project: id, values, shown: row };
 	const error = () => notFound("Project not found.");
-	await retry(() => removeRow(tenant, entry, projects, eq(projects.id, id)), { retries: 0, error });
+	const rows = { table: projects, where: eq(projects.id, id) };
+	await retry(() => removeKept(tenant, removal, rows), { retries: 0, error });
 }

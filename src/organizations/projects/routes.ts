@@ -1,3 +1,5 @@
+import type * as z from "zod";
+import { listDeleted } from "../../access/deletions.ts";
 import { body, query } from "../../access/input.ts";
 import { atLeast } from "../../access/middleware.ts";
 import { ADMIN, OWNER } from "../../db/schema/levels.ts";
@@ -14,28 +16,34 @@ import {
 import { Project } from "../../people/users/project.ts";
 import { Contents, ofProject } from "../contents.ts";
 import * as projects from "./queries.ts";
-import { create, filters, projectId, update } from "./shape.ts";
+import { create, filters, filtersOfOrganization, projectId, update } from "./shape.ts";
 
 type Texts = {
 	list: Text;
 	create: Text;
 	body: typeof create;
+	filters: typeof filters | typeof filtersOfOrganization;
 	/** A word for the names of the other operations, and one for their summaries. */
 	word: string;
 	of: string;
 };
 
 /** docs/organizations.md#projects */
-const routes = ({ list, create: creation, body: project, word, of }: Texts) =>
+const routes = ({ list, create: creation, body: project, filters, word, of }: Texts) =>
 	router({
 		name: "Projects",
 		description:
 			"A project has events, exports and plugin configs. A private project is visible only to admins of the organization and members of the project. `@current` stands for your current one.",
 		parameters: { id: projectId },
 	})
-		.get("/", paginated(Project, list), query(filters), async (c) =>
-			c.json(await projects.list(c.var.tenant, page(c), c.req.valid("query"))),
-		)
+		.get("/", paginated(Project, list), query(filters), async (c) => {
+			const parameters = c.req.valid("query");
+			return c.json(
+				await ("deleted" in parameters && parameters.deleted
+					? listDeleted<z.infer<typeof Project>>(c.var.tenant, page(c), "project")
+					: projects.list(c.var.tenant, page(c), parameters)),
+			);
+		})
 		.post("/", created(Project, creation), body(project), async (c) =>
 			c.json(await projects.insert(c.var.tenant, c.req.valid("json")), 201),
 		)
@@ -77,7 +85,7 @@ const routes = ({ list, create: creation, body: project, word, of }: Texts) =>
 				id: `delete${word}Project`,
 				summary: `Delete a project${of}`,
 				description:
-					"Requires level 15 in the organization. Deletes its exports, plugin configs and events, and cancels running exports. If it was a user's current project, the oldest one that they can see becomes the current one. This can't be undone.",
+					"Requires level 15 in the organization. Deletes its exports, plugin configs and events, and cancels running exports. If it was a user's current project, the oldest one that they can see becomes the current one. It can be restored for 30 days.",
 			}),
 			atLeast(OWNER),
 			async (c) => {
@@ -106,6 +114,7 @@ export const ofCaller = () =>
 			},
 		},
 		body: create,
+		filters,
 		word: "",
 		of: "",
 	});
@@ -123,6 +132,7 @@ export const ofOrganization = () =>
 			description: "Requires level 8.",
 		},
 		body: applyOnly(create, Object.keys(update.shape)),
+		filters: filtersOfOrganization,
 		word: "Organization",
 		of: " of an organization",
 	});

@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { deletedFilter } from "../../access/deletions.ts";
 import { boolean, name, notAChoice, rawText, text, uuid } from "../../http/fields.ts";
 import { ACCESS_CONTROL_TEXT, NAME_TEXT } from "../../people/users/project.ts";
 
@@ -37,6 +38,8 @@ export const filters = z.object({
 		.optional()
 		.describe("Only projects whose name contains this text, in any case. At most 200 characters."),
 });
+
+export const filtersOfOrganization = filters.extend(deletedFilter().shape);
 
 const fields = z.object({
 	name: name(200).describe(NAME_TEXT),

@@ -1,42 +1,17 @@
-import type { Context, MiddlewareHandler } from "hono";
-import { bodyLimit } from "hono/body-limit";
-import { html, raw } from "hono/html";
-import { NONCE, secureHeaders } from "hono/secure-headers";
-import type { HtmlEscapedString } from "hono/utils/html";
-import type { ContentfulStatusCode } from "hono/utils/http-status";
+import type { Context } from "hono";
+import { html } from "hono/html";
 import type * as z from "zod";
 import type { App } from "../../env.ts";
 import { ApiError, invalid, parseError } from "../../http/errors.ts";
 import { htmlPage, router } from "../../http/router.ts";
 import { dateAndTime } from "../../lib/dates.ts";
 import { ownPages } from "../../outbound/console.ts";
-import { multiLine, NO_DETECTION, singleLine } from "../../outbound/mail.ts";
+import { multiLine, singleLine } from "../../outbound/mail.ts";
+import { limitForm, pageHeaders, renderPage } from "../../outbound/page.ts";
 import { accept } from "./accept.ts";
 import { findInvitation, type Invitation, isTakeover, mustSignIn } from "./invitation.ts";
 import { type Accepted, expiresAt, accept as form, isExpired, OF_LINK } from "./shape.ts";
 import { introduce, roleOf } from "./wording.ts";
-
-type Html = HtmlEscapedString | Promise<HtmlEscapedString>;
-
-const STYLE = `
-:root { color-scheme: light dark; --ink: #1a1d23; --soft: #5b6472; --paper: #fff; --ground: #f1f3f6; --line: #d5dae1; --accent: #1f5fd6; --warning: #b54708; }
-@media (prefers-color-scheme: dark) { :root { --ink: #eceff4; --soft: #a3adbb; --paper: #1b1f27; --ground: #101318; --line: #353c48; --accent: #8ab4ff; --warning: #f5b14c; } }
-* { box-sizing: border-box; }
-body { margin: 0; min-height: 100vh; display: grid; place-items: center; padding: 1rem; background: var(--ground); color: var(--ink); font: 1rem/1.5 system-ui, sans-serif; }
-main { width: 100%; max-width: 30rem; padding: 2rem; background: var(--paper); border: 1px solid var(--line); border-radius: .75rem; }
-h1 { margin: 0 0 .75rem; font-size: 1.5rem; line-height: 1.25; overflow-wrap: anywhere; }
-p { margin: 0 0 1rem; overflow-wrap: anywhere; }
-label { display: block; margin-bottom: 1rem; font-size: .875rem; color: var(--soft); }
-input, textarea { display: block; width: 100%; margin-top: .25rem; padding: .625rem .75rem; font: inherit; color: var(--ink); background: var(--ground); border: 1px solid var(--line); border-radius: .375rem; }
-textarea { font-family: ui-monospace, monospace; resize: none; overflow-wrap: anywhere; }
-button, .button { padding: .625rem 1.25rem; font: inherit; font-weight: 600; color: var(--paper); background: var(--accent); border: 0; border-radius: .375rem; cursor: pointer; }
-.button { display: inline-block; text-decoration: none; }
-button[hidden] { display: none; }
-:focus-visible { outline: 2px solid var(--accent); outline-offset: 2px; }
-blockquote { margin: 0 0 1rem; padding: 0 0 0 1rem; border-left: 3px solid var(--line); white-space: pre-line; overflow-wrap: anywhere; }
-.warning { padding: .75rem 1rem; border: 1px solid var(--warning); border-left-width: .375rem; border-radius: .375rem; }
-.note { color: var(--soft); font-size: .875rem; }
-.note:last-child { margin: 1rem 0 0; }`;
 
 /** Shows a button that copies the key. Without JavaScript, it can still be selected. */
 const SCRIPT = `
@@ -44,51 +19,15 @@ const [key, copy] = [document.querySelector('textarea'), document.querySelector(
 copy.hidden = !navigator.clipboard;
 copy.addEventListener('click', async () => { await navigator.clipboard.writeText(key.value); copy.textContent = 'Copied'; });`;
 
-const CSP = {
-	defaultSrc: ["'none'"],
-	styleSrc: [NONCE],
-	scriptSrc: [NONCE],
-	formAction: ["'self'"],
-	frameAncestors: ["'none'"],
-	baseUri: ["'none'"],
-};
-
-const render = (
-	c: Context<App>,
-	status: ContentfulStatusCode,
-	title: string,
-	main: Html,
-	script = "",
-) => {
-	const nonce = c.get("secureHeadersNonce");
-	c.header("Cache-Control", "no-store");
-	return c.html(
-		html`<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="robots" content="noindex">
-${NO_DETECTION}
-<title>${title} &middot; Tenantry</title>
-<style nonce="${nonce}">${raw(STYLE)}</style>
-</head>
-<body><main><h1>${title}</h1>${main}</main>${script && html`<script nonce="${nonce}">${raw(script)}</script>`}</body>
-</html>`,
-		status,
-	);
-};
-
 /** The page that says why the invite no longer works, and whom to ask. */
 const expiredPage = (c: Context<App>, { invite }: Invitation) =>
-	render(
-		c,
-		410,
-		"This invite has expired",
-		invite.inviter_may_invite
+	renderPage(c, {
+		status: 410,
+		title: "This invite has expired",
+		main: invite.inviter_may_invite
 			? html`<p>Invites to ${singleLine(invite.organization_name)} work for three days. Please ask your admin for a new one.</p>`
 			: html`<p>The person who invited you can no longer do so. Please ask for a new invite.</p>`,
-	);
+	});
 
 const TAKEOVER = html`<p class="warning"><strong>Accepting revokes API keys.</strong> A Tenantry user with this email address exists, but the address was never verified. Accepting the invite verifies it: you take over this user, all its API keys stop working, and you get a new one.</p>`;
 
@@ -110,15 +49,13 @@ function invitePage(c: Context<App>, invitation: Invitation) {
 	const { invite } = invitation;
 	if (isExpired(invite)) return expiredPage(c, invitation);
 	const organization = singleLine(invite.organization_name);
-	return render(
-		c,
-		200,
-		`Join ${organization}`,
-		html`<p>${introduce(invite.inviter)} invites ${invite.target_email} to join ${organization} on Tenantry as ${roleOf(invite.level)}.</p>
+	return renderPage(c, {
+		title: `Join ${organization}`,
+		main: html`<p>${introduce(invite.inviter)} invites ${invite.target_email} to join ${organization} on Tenantry as ${roleOf(invite.level)}.</p>
 ${invite.message && html`<blockquote>${multiLine(invite.message)}</blockquote>`}
 <p class="note">The invite works once, until ${dateAndTime(expiresAt(invite))}.</p>
 ${mustSignIn(invitation) ? signInFirst(c) : acceptForm(invitation)}`,
-	);
+	});
 }
 
 const OPEN_CONSOLE = html`<p><a class="button" href="${ownPages.overview}">Open the console</a></p>`;
@@ -127,25 +64,22 @@ const welcomePage = (
 	c: Context<App>,
 	{ organization, personal_api_key }: z.infer<typeof Accepted>,
 ) =>
-	personal_api_key
-		? render(
-				c,
-				200,
-				`Welcome to ${singleLine(organization.name)}`,
-				html`${OPEN_CONSOLE}
+	renderPage(c, {
+		title: `Welcome to ${singleLine(organization.name)}`,
+		...(personal_api_key
+			? {
+					script: SCRIPT,
+					main: html`${OPEN_CONSOLE}
 <p>For programs, this is your personal API key. It is shown <strong>only this once</strong>: copy it now and keep it secret.</p>
 <label>Your key <textarea id="key" rows="2" readonly>${personal_api_key.value}</textarea></label>
 <button hidden>Copy the key</button>
 <p class="note">Send it with each request: <code>Authorization: Bearer &hellip;</code></p>`,
-				SCRIPT,
-			)
-		: render(
-				c,
-				200,
-				`Welcome to ${singleLine(organization.name)}`,
-				html`<p>You are now a member. Your API keys work here too.</p>
+				}
+			: {
+					main: html`<p>You are now a member. Your API keys work here too.</p>
 ${OPEN_CONSOLE}`,
-			);
+				}),
+	});
 
 const NAMES =
 	"A name can have at most 150 characters, and no control characters. Go back and try again: the invite still works.";
@@ -161,29 +95,28 @@ function errorPage(c: Context<App>, error: unknown) {
 	if (!(error instanceof ApiError)) throw error;
 	const { status, body, headers, message } = error;
 	for (const [name, value] of Object.entries(headers)) c.header(name, value);
-	if (status === 404) return render(c, 404, "This invite is unknown", html`<p>${UNKNOWN}</p>`);
-	return render(
-		c,
-		GONE.includes(body.code) ? 410 : status,
-		"This invite can't be accepted",
-		body.code === "sign_in_required" ? signInFirst(c) : html`<p>${message}</p>`,
-	);
+	if (status === 404)
+		return renderPage(c, {
+			status,
+			title: "This invite is unknown",
+			main: html`<p>${UNKNOWN}</p>`,
+		});
+	return renderPage(c, {
+		status: GONE.includes(body.code) ? 410 : status,
+		title: "This invite can't be accepted",
+		main: body.code === "sign_in_required" ? signInFirst(c) : html`<p>${message}</p>`,
+	});
 }
 
-const limit = bodyLimit({
-	maxSize: 2 ** 16,
-	onError: (c) =>
-		render(
-			c,
-			413,
-			"The form is too large",
-			html`<p>Go back and enter less text: the invite still works.</p>`,
-		),
+const limit = limitForm({
+	onTooLarge: (c) =>
+		renderPage(c, {
+			status: 413,
+			title: "The form is too large",
+			main: html`<p>Go back and enter less text: the invite still works.</p>`,
+		}),
+	onIncomplete: (c) => errorPage(c, parseError("The form is incomplete.")),
 });
-
-/** Limits the size of the form. A client that disconnects causes a 400, not a server error. */
-const limitForm: MiddlewareHandler<App> = (c, next) =>
-	limit(c, next).catch(() => errorPage(c, parseError("The form is incomplete.")));
 
 /** The character that invalid UTF-8 is decoded to. */
 const REPLACEMENT = "\ufffd";
@@ -194,7 +127,7 @@ const names = form.refine(
 
 /** The web page of an invite's link. Works without JavaScript. */
 export default router(OF_LINK)
-	.use(secureHeaders({ contentSecurityPolicy: CSP }))
+	.use(pageHeaders)
 	.get(
 		"/:token",
 		htmlPage({
@@ -218,7 +151,7 @@ export default router(OF_LINK)
 			description:
 				"Sent by the form on the invite's page. Does the same as `acceptInvite` without a key. The response is a page that shows a new user their key, once. An invite that no longer works is a 410.",
 		}),
-		limitForm,
+		limit,
 		async (c) => {
 			const parsed = names.safeParse(await c.req.parseBody().catch(() => ({})));
 			if (!parsed.success) return errorPage(c, invalid(null, NAMES));

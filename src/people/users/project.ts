@@ -1,5 +1,6 @@
 import { sql } from "drizzle-orm";
 import * as z from "zod";
+import { deletion } from "../../access/deletions.ts";
 import { aliased } from "../../db/client.ts";
 import { organizationUuid, projects } from "../../db/schema/organizations.ts";
 import { timestamp } from "../../http/fields.ts";
@@ -26,6 +27,7 @@ export const Project = z
 			),
 		access_control: z.boolean().describe(ACCESS_CONTROL_TEXT),
 		created_at: timestamp().describe("When the project was created."),
+		deletion: deletion(),
 	})
 	.meta({ id: "Project" });
 

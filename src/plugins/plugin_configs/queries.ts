@@ -2,7 +2,8 @@ import { and, eq, inArray, sql } from "drizzle-orm";
 import { v7 } from "uuid";
 import type * as z from "zod";
 import { viewable } from "../../access/access_levels.ts";
-import { assertRoom, removeRow } from "../../access/objects.ts";
+import { removeKept } from "../../access/deletions.ts";
+import { assertRoom } from "../../access/objects.ts";
 import { readPage } from "../../access/pages.ts";
 import type { Tenant } from "../../access/tenant.ts";
 import { retry } from "../../access/unit_of_work.ts";
@@ -247,19 +248,20 @@ async function tryUpdate(tenant: Tenant, id: string, { config, ...body }: z.infe
 	return toPluginConfig(after);
 }
 
-/** Deletes a config and its log permanently. */
+/** Deletes a config. Its log isn't kept. */
 export async function remove(tenant: Tenant, id: string) {
 	const row = await read(tenant, id);
-	await removeRow(
+	await removeKept(
 		tenant,
 		{
-			scope: "PluginConfig",
+			type: "plugin_config",
 			item_id: row.id,
 			name: row.name ?? row.plugin.name,
+			project: row.team_id,
 			values: settable(create, { ...row, plugin: row.plugin.id }),
+			shown: toListedConfig(row),
 		},
-		pluginConfigs,
-		byId(tenant, id),
+		{ table: pluginConfigs, where: byId(tenant, id) },
 	);
 }
 

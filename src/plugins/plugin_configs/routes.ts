@@ -1,5 +1,6 @@
 import type { Context } from "hono";
 import * as z from "zod";
+import { deletedFilter, listDeleted } from "../../access/deletions.ts";
 import { body, query } from "../../access/input.ts";
 import { needs } from "../../access/middleware.ts";
 import type { App } from "../../env.ts";
@@ -66,7 +67,13 @@ export default router({
 			description:
 				"Lists the project's configs by `order`, lowest first, then by id. Deleted ones are omitted.",
 		}),
-		async (c) => c.json(await configs.list(c.var.tenant, page(c))),
+		query(deletedFilter()),
+		async (c) =>
+			c.json(
+				await (c.req.valid("query").deleted
+					? listDeleted<z.infer<typeof PluginConfig>>(c.var.tenant, page(c), "plugin_config")
+					: configs.list(c.var.tenant, page(c))),
+			),
 	)
 	.post(
 		"/",
@@ -123,7 +130,7 @@ export default router({
 			id: "deletePluginConfig",
 			summary: "Permanently delete a plugin config",
 			description:
-				"Also deletes its log, its storage and its waiting jobs. If you may want to restore the config, set `deleted` instead.",
+				"Also deletes its log, its storage and its waiting jobs. It can be restored for 30 days, without its log and jobs; to keep these, set `deleted` instead.",
 		}),
 		async (c) => {
 			await configs.remove(c.var.tenant, c.req.param("id"));

@@ -1,5 +1,6 @@
 import { sql } from "drizzle-orm";
 import * as z from "zod";
+import { deletion } from "../../access/deletions.ts";
 import { aliased } from "../../db/client.ts";
 import { sizeOf } from "../../db/large.ts";
 import { pluginConfigs, plugins } from "../../db/schema/plugins.ts";
@@ -47,6 +48,7 @@ export const PluginConfig = z
 		name: z.string().describe("The config's own name, or else the plugin's."),
 		description: z.string().describe("The config's own description, or else the plugin's."),
 		deleted: z.boolean().describe("Whether the config is hidden from lists and disabled."),
+		deletion: deletion(),
 	})
 	.meta({ id: "PluginConfig" });
 

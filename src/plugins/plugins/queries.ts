@@ -1,6 +1,7 @@
 import { and, eq, not, or, sql } from "drizzle-orm";
 import type * as z from "zod";
-import { assertRoom, removeRow } from "../../access/objects.ts";
+import { removeKept } from "../../access/deletions.ts";
+import { assertRoom } from "../../access/objects.ts";
 import { readPage } from "../../access/pages.ts";
 import type { Tenant } from "../../access/tenant.ts";
 import { retry } from "../../access/unit_of_work.ts";
@@ -224,19 +225,31 @@ export const remove = (tenant: Tenant, id: string) => retry(() => tryRemove(tena
 async function tryRemove(tenant: Tenant, id: string) {
 	const { db } = tenant;
 	const condition = byId(tenant, id);
-	const [[row], [used]] = await tenant.read(
+	const [[row], [found]] = await tenant.read(
 		select(tenant).where(condition),
-		db.select({ id: plugins.id }).from(plugins).where(and(condition, isUsedElsewhere)),
+		db
+			.select({ families: familyNames, is_used: sql<number>`${isUsedElsewhere}`.as("is_used") })
+			.from(plugins)
+			.where(condition),
 	);
 	const plugin = assertOwn(tenant, orNotFound(row));
+	const { families, is_used } = orNotFound(found);
 	if (plugin.is_global)
 		throw invalid(null, "This plugin is marked as global! Make it local before uninstallation");
-	if (used) throw invalid(null, "This plugin is used by other organizations.");
-	await removeRow(
+	if (is_used) throw invalid(null, "This plugin is used by other organizations.");
+	await removeKept(
 		tenant,
-		{ scope: "Plugin", item_id: plugin.id, name: plugin.name, values: valuesOf(plugin) },
-		plugins,
-		and(eq(plugins.id, plugin.id), eq(plugins.is_global, false), not(isUsedElsewhere)),
+		{
+			type: "plugin",
+			item_id: plugin.id,
+			name: plugin.name,
+			values: valuesOf(plugin),
+			shown: { ...toPlugin(plugin), families },
+		},
+		{
+			table: plugins,
+			where: and(eq(plugins.id, plugin.id), eq(plugins.is_global, false), not(isUsedElsewhere)),
+		},
 	);
 }
 

@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { deletedFilter, listDeleted } from "../../access/deletions.ts";
 import { body, query } from "../../access/input.ts";
 import { pluginAccess } from "../../access/middleware.ts";
 import { ActivityEntry } from "../../activity/activity_log/shape.ts";
@@ -46,8 +47,15 @@ export const allPlugins = () =>
 				description:
 					"Lists the plugins that the organization can see, newest first: its own, global ones, and those with a config in one of its projects. Includes those that belong to no family.",
 			}),
-			query(filters),
-			async (c) => c.json(await plugins.listAll(c.var.tenant, page(c), c.req.valid("query"))),
+			query(filters.extend(deletedFilter().shape)),
+			async (c) => {
+				const { deleted, ...wanted } = c.req.valid("query");
+				return c.json(
+					await (deleted
+						? listDeleted<z.infer<typeof ListedPlugin>>(c.var.tenant, page(c), "plugin")
+						: plugins.listAll(c.var.tenant, page(c), wanted)),
+				);
+			},
 		)
 		.get(
 			"/:id/contents",
@@ -213,7 +221,7 @@ Without a \`url\`, the plugin has no source until you write it. Without \`capabi
 				id: `delete${id}`,
 				summary: `Delete ${one}`,
 				description:
-					"Deletes the plugin with its source, and its configs with their logs and storage. 400 if it is global, or another organization has a config of it that isn't deleted. 403 for another organization's plugin.",
+					"Uninstalls the plugin: deletes it with its source, and its configs with their logs and storage. It can be restored for 30 days. 400 if it is global, or another organization has a config of it that isn't deleted. 403 for another organization's plugin.",
 			}),
 			async (c) => {
 				await plugins.remove(c.var.tenant, c.req.param("id"));

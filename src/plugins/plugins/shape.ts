@@ -1,5 +1,6 @@
 import { eq } from "drizzle-orm";
 import * as z from "zod";
+import { deletion } from "../../access/deletions.ts";
 import { filters as logFilters } from "../../activity/activity_log/shape.ts";
 import { aliased } from "../../db/client.ts";
 import { organizations } from "../../db/schema/organizations.ts";
@@ -247,6 +248,7 @@ export const upgrade = applyOnly(update.extend(upgradeFields), Object.keys(upgra
 
 /** A plugin and the families it belongs to (docs/plugins.md#families). */
 export const ListedPlugin = Plugin.extend({
+	deletion: deletion(),
 	families: explain(
 		z.array(z.enum(FAMILIES)),
 		"The families that the plugin belongs to by its `capabilities`. There may be several, or none.",

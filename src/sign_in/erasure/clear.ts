@@ -5,6 +5,7 @@ import type { Database, Statement } from "../../db/client.ts";
 import { runBatch } from "../../db/client.ts";
 import { activityLog } from "../../db/schema/activity_log.ts";
 import { auditStreams } from "../../db/schema/audit_streams.ts";
+import { deletedRows, storedValue } from "../../db/schema/deletions.ts";
 import { erasures } from "../../db/schema/erasures.ts";
 import { scimRequests } from "../../db/schema/scim.ts";
 import { signInStates } from "../../db/schema/sign_in.ts";
@@ -77,6 +78,11 @@ function clearRest(db: Database, { user_id, uuid, addresses }: Erasure): Stateme
 	const { path: requested, request, response } = scimRequests;
 	return [
 		db.delete(scimRequests).where(has(sql`${requested}`, sql`${request}`, sql`${response}`)),
+		db.delete(deletedRows).where(
+			sql`(deletion_id, "table", number) in (select deletion_id, "table", number from deletions
+					join deleted_rows on deleted_rows.deletion_id = deletions.id and "table" = 'scim_users'
+					where deletions.type = 'organization' and ${storedValue("scim_users", "user_id")} = ${user_id})`,
+		),
 		db.delete(signInStates).where(has(sql`${signInStates.data}`)),
 		// Another file is planned, unless this one was written already: its digest still tells.
 		db

@@ -9,6 +9,7 @@ import { activityLog } from "../../../src/db/schema/activity_log.ts";
 import { auditStreams } from "../../../src/db/schema/audit_streams.ts";
 import { organizationId, organizations } from "../../../src/db/schema/organizations.ts";
 import { users } from "../../../src/db/schema/people.ts";
+import { purgeDeleted } from "../../../src/deletions/purge.ts";
 import worker from "../../../src/worker.ts";
 import { entries as logOf } from "../../support/activity.ts";
 import { metered } from "../../support/events.ts";
@@ -637,20 +638,22 @@ describe("retention", () => {
 });
 
 describe("an organization that is deleted", () => {
-	test("has all of its log delivered, with its deletion, and then its stream is deleted", async () => {
+	test("has all of its log delivered, with its deletion, and then its stream waits until it is removed for good", async () => {
 		const { id, ask, files, row } = await streaming();
 		expect((await ask("DELETE", `/api/organizations/${id}`)).status).toBe(204);
 		await deliver(env, Date.now() + 60_000);
 		const [file] = await files();
 		expect(partsOf(file).entries.at(-1)).toMatchObject({ type: "organization.deleted" });
+		expect(await row()).toMatchObject({ next_attempt_at: null, lease_expires_at: null });
+		await purgeDeleted(env, Date.now() + 31 * DAY);
 		expect(await row()).toBeUndefined();
 	});
 
-	test("leaves no paused stream, and none that fails for longer than seven days", async () => {
+	test("delivers nothing to a paused stream, and leaves none that fails for longer than seven days", async () => {
 		const paused = await streaming();
 		await paused.patch({ enabled: false });
-		await db.delete(organizations).where(eq(organizations.uuid, paused.id));
-		expect(await paused.row()).toBeUndefined();
+		await paused.ask("DELETE", `/api/organizations/${paused.id}`);
+		expect(await paused.row()).toMatchObject({ next_attempt_at: null });
 		const failing = await streaming(at("/status/503"));
 		await db.delete(organizations).where(eq(organizations.uuid, failing.id));
 		await deliver(env, Date.now() + 60_000);

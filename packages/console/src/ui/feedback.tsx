@@ -2,32 +2,39 @@ import { signal } from "@preact/signals";
 import { X } from "lucide";
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
+import { useLocation } from "preact-iso/router";
 import { TenantryError } from "tenantry-client";
 import type { Loaded } from "../load.ts";
 import { Icon } from "./icon.tsx";
 
-type Note = { id: number; text: string; isError: boolean };
+type Note = { id: number; text: string; isError: boolean; undo?: Undo | undefined };
+
+/** Reverses what a note is about, and returns the address of the page that shows it. */
+type Undo = () => Promise<string>;
 
 const notes = signal<Note[]>([]);
 let lastId = 0;
 
-/** How long notes and errors are shown. */
+/** How long notes and errors, and notes with a button, are shown. */
 const NOTE_MS = 8000;
 const ERROR_MS = 20_000;
 
-function show(text: string, isError: boolean) {
+function show(text: string, isError: boolean, undo?: Undo) {
 	lastId += 1;
-	const note = { id: lastId, text, isError };
+	const note = { id: lastId, text, isError, undo };
 	notes.value = [...notes.value, note];
-	setTimeout(() => remove(note), isError ? ERROR_MS : NOTE_MS);
+	setTimeout(() => remove(note), isError || undo ? ERROR_MS : NOTE_MS);
 }
 
 function remove(note: Note) {
 	notes.value = notes.value.filter(({ id }) => id !== note.id);
 }
 
-/** Shows a note about a success. Screen readers announce it. */
-export const say = (text: string) => show(text, false);
+/**
+ * Shows a note about a success. Screen readers announce it.
+ * @param undo what its button “Undo” does
+ */
+export const say = (text: string, undo?: Undo) => show(text, false, undo);
 
 /** Shows a note about a problem that isn't an error of a call. */
 export const warn = (text: string) => show(text, true);
@@ -102,6 +109,19 @@ export async function forEachRow<T>(
 /** The ids of open dialogs, topmost last. */
 export const dialogs = signal<readonly string[]>([]);
 
+function UndoButton({ note, undo }: { note: Note; undo: Undo }) {
+	const { route } = useLocation();
+	const press = () => {
+		remove(note);
+		attempt(async () => route(await undo()));
+	};
+	return (
+		<button type="button" class="link" onClick={press}>
+			Undo
+		</button>
+	);
+}
+
 /**
  * Shows the notes of `say`, `warn` and `attempt`. The app and each dialog have one, and only the
  * topmost shows the notes, because users and screen readers can't access elements below a dialog.
@@ -115,6 +135,7 @@ export const Notes = ({ dialog }: { dialog?: string }) => (
 					<span>
 						<Words text={note.text} />
 					</span>
+					{note.undo && <UndoButton note={note} undo={note.undo} />}
 					<button type="button" class="plain" aria-label="Dismiss" onClick={() => remove(note)}>
 						<Icon of={X} />
 					</button>

@@ -2,6 +2,10 @@ import { type Bucket, type Mark, markAs, type OpenBucket } from "../buckets/buck
 
 const { metadata, markIn } = markAs({ export_id: "tenantry-export", upload: "tenantry-upload" });
 
+/** The id of the export that wrote an object. */
+export const writerOf = ({ customMetadata = {} }: R2Object) =>
+	markIn(new Map(Object.entries(customMetadata))).export_id;
+
 const optionsOf = (contentType: string, mark: Mark) => ({
 	httpMetadata: { contentType },
 	customMetadata: metadata(mark),

@@ -96,15 +96,18 @@ async function historyOf(at: Opened["at"], signal: AbortSignal) {
 	];
 }
 
-async function remove({ of, at }: Opened, onDone: () => void) {
+async function remove(
+	{ of, at }: Opened,
+	{ to, navigate }: { to: (path: string) => string; navigate: (url: string) => void },
+) {
 	const { Going } = await import("../../ui/going.tsx");
 	const isSure = await confirm({
 		title: `Delete “${of.name}”?`,
 		text: (
 			<>
 				<p>
-					Its runs and backfills are cancelled. Exported data stays at the destination. This can't
-					be undone.
+					Its runs and backfills are cancelled. Exported data stays at the destination. For 30 days,
+					it can be restored. What passes meanwhile isn't exported then, but can be with a backfill.
 				</p>
 				<Going load={(signal) => historyOf(at, signal)} />
 			</>
@@ -114,8 +117,16 @@ async function remove({ of, at }: Opened, onDone: () => void) {
 	});
 	if (!isSure) return;
 	await api.batchExports.delete(at);
-	say(`“${of.name}” is deleted.`);
-	onDone();
+	say(`“${of.name}” is deleted.`, async () => {
+		const { gaps } = await api.batchExports.restore(at);
+		say(
+			gaps.length > 0
+				? `“${of.name}” is restored. Its overview shows what wasn't exported meanwhile.`
+				: `“${of.name}” is restored.`,
+		);
+		return to(`batch_exports/${of.id}`);
+	});
+	navigate(to("batch_exports"));
 }
 
 const useSaveExport = (
@@ -214,7 +225,7 @@ export default function Settings(opened: Opened) {
 					title="Delete this export"
 					text="Its runs and backfills are cancelled. Exported data stays at the destination."
 					action="Delete export"
-					onPress={() => remove(opened, () => navigate(to("batch_exports")))}
+					onPress={() => remove(opened, { to, navigate })}
 				/>
 			</DangerZone>
 		</>

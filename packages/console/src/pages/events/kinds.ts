@@ -41,6 +41,7 @@ const SUBJECTS: Record<Beginning<FeedEvent["type"]>, string> = {
 	audit_stream: "Audit streams",
 	request: "Denied requests and downloads",
 	activity_log: "Reads of the activity log",
+	deleted_object: "Removed for good",
 };
 
 const words = new Map(Object.entries<string>(TYPE_WORDS));

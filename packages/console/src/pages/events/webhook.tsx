@@ -85,12 +85,16 @@ function useActions(webhook: Webhook, reload: () => void, save: Save) {
 		async remove() {
 			const isSure = await confirm({
 				title: "Delete this webhook?",
-				text: `No more events are sent to ${host}, including waiting events. This can’t be undone.`,
+				text: `No more events are sent to ${host}, including waiting events. For 30 days, it can be restored with its secret.`,
 				action: "Delete webhook",
 			});
 			if (!isSure) return;
 			await api.webhooks.delete({ ...at, ...webhook });
-			say(`The webhook for ${host} is deleted.`);
+			say(`The webhook for ${host} is deleted.`, async () => {
+				await api.webhooks.restore({ ...at, id: webhook.id });
+				say(`The webhook for ${host} is restored.`);
+				return to(`webhooks/${webhook.id}`);
+			});
 			navigate(to("webhooks"), true);
 		},
 	};

@@ -206,7 +206,8 @@ function Delete() {
 				<>
 					<p>
 						Its projects, exports, plugins, webhooks, domains, invites and memberships are deleted,
-						and running exports are cancelled. Exported data stays. This can't be undone.
+						and running exports are cancelled. Exported data stays. Its owners get a mail with a
+						link that restores it for 30 days; then it is gone for good.
 					</p>
 					<Going
 						load={async (signal) =>
@@ -220,12 +221,12 @@ function Delete() {
 		});
 		if (!isSure) return;
 		await api.organizations.delete(organization);
-		await goHome(`${name} is deleted.`);
+		await goHome(`${name} is deleted. A link that restores it is in a mail to its owners.`);
 	}
 	return (
 		<Danger
 			title="Delete this organization"
-			text="Deletes everything in it. This can't be undone."
+			text="Deletes everything in it. For 30 days, its owners can restore it."
 			action="Delete organization"
 			onPress={remove}
 		/>

@@ -159,14 +159,18 @@ function Remove({ config, reload }: { config: Config; reload: () => Promise<unkn
 			text: (
 				<p>
 					Its settings, log and stored data in this project are deleted. The plugin stays installed.
-					This can't be undone.
+					For 30 days, it can be restored, except its log.
 				</p>
 			),
 			action: "Remove from project",
 		});
 		if (!yes) return;
 		await api.pluginConfigs.delete({ project: config.team_id, id: config.id });
-		say(`${configName(config)} is removed from the project.`);
+		say(`${configName(config)} is removed from the project.`, async () => {
+			await api.pluginConfigs.restore({ project: config.team_id, id: String(config.id) });
+			say(`${configName(config)} is restored.`);
+			return to(`plugin_configs/${config.team_id}/${config.id}`);
+		});
 		navigate(to(`plugin_configs?project=${config.team_id}`));
 	}
 	async function hide() {

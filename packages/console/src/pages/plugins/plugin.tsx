@@ -196,8 +196,8 @@ function Remove({ plugin }: { plugin: Plugin }) {
 			text: (
 				<>
 					<p>
-						Its source is deleted, and its settings, logs and stored data in all projects. This
-						can't be undone.
+						Its source is deleted, and its settings, logs and stored data in all projects. For 30
+						days, it can be restored with them, except the logs.
 					</p>
 					<Going
 						lead="This stops and deletes"
@@ -211,7 +211,12 @@ function Remove({ plugin }: { plugin: Plugin }) {
 		});
 		if (!yes) return;
 		await api.pipelineDestinations.delete(at(plugin));
-		say(`${nameOf(plugin)} is removed.`);
+		say(`${nameOf(plugin)} is removed.`, async () => {
+			const { id, ...place } = at(plugin);
+			await api.plugins.restore({ ...place, id: String(id) });
+			say(`${nameOf(plugin)} is restored.`);
+			return to(`plugins/${id}`);
+		});
 		navigate(to("plugins"));
 	}
 	return (

@@ -109,7 +109,10 @@ function Delete({ project }: { project: ProjectType }) {
 			title: `Delete ${name}?`,
 			text: (
 				<>
-					<p>Its events, exports and plugin configs are deleted too. This can't be undone.</p>
+					<p>
+						Its events, exports and plugin configs are deleted too, and what runs is stopped. For 30
+						days, it can be restored with them; then they are gone for good.
+					</p>
 					<Going
 						load={async (signal) =>
 							itemsOf(await api.organizationProjects.getContents({ ...at, id }, { signal }))
@@ -123,7 +126,12 @@ function Delete({ project }: { project: ProjectType }) {
 		});
 		if (!isSure) return;
 		await api.organizationProjects.delete(project);
-		say(`${name} is deleted.`);
+		say(`${name} is deleted.`, async () => {
+			await api.organizationProjects.restore({ ...at, id: String(id) });
+			say(`${name} is restored.`);
+			reloadOrganization();
+			return to(`projects/${id}`);
+		});
 		reloadOrganization();
 		navigate(to("projects"));
 	}
