@@ -4,6 +4,7 @@
  */
 import { type ParseArgsConfig, parseArgs } from "node:util";
 import { fail, messageOf } from "../build/run.ts";
+import type { Operate } from "./operator.ts";
 import { expectOptionsAfterDashes, WRONG_USAGE } from "./usage.ts";
 
 type Options = NonNullable<ParseArgsConfig["options"]>;
@@ -12,8 +13,8 @@ type Command = {
 	/** The arguments in the usage message. */
 	usage: string;
 	does: string;
-	/** The name of the positional argument. */
-	argument?: string;
+	/** The names of the positional arguments. */
+	arguments?: string[];
 	options?: Options;
 	/** Required options. */
 	required?: string[];
@@ -22,6 +23,7 @@ type Command = {
 };
 
 const text = { type: "string" } as const;
+const flag = { type: "boolean" } as const;
 const several = { type: "string", multiple: true } as const;
 
 const COMMANDS: Record<string, Command> = {
@@ -40,22 +42,22 @@ const COMMANDS: Record<string, Command> = {
 	"key revoke": {
 		usage: "ID",
 		does: "Delete a key. It stops working immediately.",
-		argument: "id",
+		arguments: ["id"],
 	},
 	"user deactivate": {
 		usage: "EMAIL",
 		does: "Deactivate a user. All their keys stop working immediately.",
-		argument: "email",
+		arguments: ["email"],
 	},
 	"user reset-two-factor": {
 		usage: "EMAIL",
 		does: "Remove the second factor of a user and its recovery codes, for example if the user has lost it.",
-		argument: "email",
+		arguments: ["email"],
 	},
 	"user unlink": {
 		usage: "EMAIL [--connection NAME]",
 		does: "Unlink the accounts of a user at providers, for example after they got a new one there. Their sessions that came through these end. NAME is google-oauth2, github, gitlab, or oidc: or saml: with the id of a domain; without it, all are unlinked.",
-		argument: "email",
+		arguments: ["email"],
 		options: { connection: text },
 	},
 	"user list": {
@@ -66,24 +68,24 @@ const COMMANDS: Record<string, Command> = {
 	"domain verify": {
 		usage: "DOMAIN",
 		does: "Verify a domain without its DNS record, for example in a private network.",
-		argument: "domain",
+		arguments: ["domain"],
 	},
 	"domain enforce": {
 		usage: "DOMAIN --sso saml|oidc|google-oauth2|github|gitlab",
 		does: "Require that everyone with an address of the domain signs in in this way, although no admin has tested it. Ends their other sessions.",
-		argument: "domain",
+		arguments: ["domain"],
 		options: { sso: text },
 		required: ["sso"],
 	},
 	"domain lift-enforcement": {
 		usage: "DOMAIN",
 		does: "Let people with addresses of the domain sign in in any way again, for example if its provider fails.",
-		argument: "domain",
+		arguments: ["domain"],
 	},
 	"organization set": {
 		usage: "ID [--plugins-access-level 0|3|6|9] [--feature KEY]… [--customer-id ID]",
 		does: "Set the fields of an organization that only the operator can set. --feature replaces all features.",
-		argument: "id",
+		arguments: ["id"],
 		options: {
 			"plugins-access-level": text,
 			feature: several,
@@ -95,11 +97,28 @@ const COMMANDS: Record<string, Command> = {
 		does: "List the newest organizations: 100, or the number in --limit.",
 		options: { limit: text },
 	},
+	"organization export": {
+		usage: "ID FILE [--seal-to KEY] [--move]",
+		does: "Write everything of an organization to a new SQLite file. Meanwhile it can't be changed; with --move, also afterwards. --seal-to: a file with the public key (JWK) that its secrets are encrypted for; without it, they are left out.",
+		arguments: ["id", "file"],
+		options: { "seal-to": text, move: flag },
+	},
+	"organization import": {
+		usage: "FILE [--key KEY]",
+		does: "Add the organization of a file. Its members get their access when they next sign in. If the command is killed, run it again. --key: a file with the private key (JWK) for its secrets; without it, what needs them is switched off.",
+		arguments: ["file"],
+		options: { key: text },
+	},
+	"organization release": {
+		usage: "ID",
+		does: "Let an organization be changed again that was exported with --move, or whose export was killed.",
+		arguments: ["id"],
+	},
 	"audit verify": {
 		usage:
 			"FOLDER|s3://BUCKET/PREFIX|r2://BUCKET/PREFIX [--jwks FILE|URL [--witness FILE]… [--receipt FILE]… [--signed-from NUMBER]] [--organization ID] [--head DIGEST] [--after DIGEST]",
 		does: "Check the files of audit streams in a folder or a bucket. s3:// takes AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_REGION and AWS_ENDPOINT_URL from the environment; r2:// is a bucket of the local state or, with --remote, of the account. --jwks: the service's public keys, to check signatures with. --witness: a file with events or requests to webhooks that have signed heads. --receipt: a file with the receipt of a revocation. --signed-from: the first file that must be signed; 1 by default. --organization: whose files these must be. --head: a digest that the files must contain. --after: the digest before their first line.",
-		argument: "folder",
+		arguments: ["folder"],
 		options: {
 			...{ head: text, after: text, organization: text },
 			...{ jwks: text, witness: several, receipt: several, "signed-from": text },
@@ -144,7 +163,12 @@ if (!command) {
 }
 const help = `Usage: npm run admin -- ${name} ${command.usage}\n\n${command.does}\n\n${COMMON}`;
 
-function parse({ options, argument, required = [] }: Command) {
+const wrongNumber = (expected: number, given: string[]) =>
+	expected > 0
+		? `Expected ${expected === 1 ? "one argument" : `${expected} arguments`}, got ${given.length}.`
+		: `Unexpected argument: ${given[0]}`;
+
+function parse({ options, arguments: names = [], required = [] }: Command) {
 	try {
 		const { values, positionals } = parseArgs({
 			args: words.slice(name.split(" ").length),
@@ -164,10 +188,7 @@ function parse({ options, argument, required = [] }: Command) {
 		if (values.env !== undefined && !values.remote) throw new Error("--env requires --remote.");
 		// Scopes may also be separated by spaces.
 		const rest = given.has("scopes") ? [] : positionals;
-		if (rest.length !== (argument ? 1 : 0))
-			throw new Error(
-				argument ? `Expected one argument, got ${rest.length}.` : `Unexpected argument: ${rest[0]}`,
-			);
+		if (rest.length !== names.length) throw new Error(wrongNumber(names.length, rest));
 		return { given, positionals, ...values };
 	} catch (error) {
 		return fail(`${messageOf(error)}\n\n${help}`, WRONG_USAGE);
@@ -191,7 +212,7 @@ const options = {
 	customer_id: given.get("customer-id"),
 	sso: given.get("sso"),
 	connection: given.get("connection"),
-	...(command.argument && { [command.argument]: positionals[0] }),
+	...Object.fromEntries((command.arguments ?? []).map((name, i) => [name, positionals[i]])),
 };
 
 function explain(error: unknown) {
@@ -249,11 +270,20 @@ async function verifyAudit(folder: string): Promise<never> {
 
 if (command.isLocal) await verifyAudit(String(positionals[0]));
 
+/** Runs a command that moves data, or that the service runs. */
+async function runCommand(operate: Operate) {
+	const { commands } = await import("./takeout/commands.ts");
+	const run = commands[name];
+	if (!run) return operate(name, options);
+	const { Database } = await import("./takeout/database.ts");
+	return { result: await run(new Database(operate), positionals, given) };
+}
+
 try {
-	const { operate } = await import("./operator.ts");
+	const { withOperator } = await import("./operator.ts");
 	const { WORKER } = await import("./state.ts");
 	const service = remote ? (env ? `${WORKER}-${env}` : WORKER) : undefined;
-	const outcome = await operate(name, options, service);
+	const outcome = await withOperator(service, runCommand);
 	if ("error" in outcome) fail(outcome.error);
 	const { results, ...rest } = outcome.result;
 	if (json) console.log(JSON.stringify(outcome.result));

@@ -6,7 +6,8 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { getPlatformProxy } from "wrangler";
 import type { Outcome } from "../src/operator/shape.ts";
-import { lock, root, serverRuns, state, unlock, WORKER } from "./state.ts";
+import { addBase64 } from "./base64.ts";
+import { lock, root, serverRuns, settings, state, unlock, variablesFile, WORKER } from "./state.ts";
 
 /** How long to wait for a server or for the lock. A server starts faster. */
 const START_TIMEOUT_MS = 120_000;
@@ -60,45 +61,47 @@ export const openService = (service: string, remote: boolean) =>
 		services: [{ binding: "OPERATOR", service, entrypoint: "Operator", remote }],
 	});
 
-async function runOnService(
-	command: string,
-	options: object,
+/** Runs a command. */
+export type Operate = (command: string, options: object) => Promise<Outcome>;
+
+async function onService<T>(
 	service: string,
 	remote: boolean,
-): Promise<Outcome> {
+	use: (operate: Operate) => Promise<T>,
+): Promise<T> {
 	const { env, dispose } = await openService(service, remote);
-	try {
-		return JSON.parse(await env.OPERATOR.run(command, JSON.stringify(options)));
-	} finally {
-		await dispose();
-	}
+	const operate: Operate = async (command, options) =>
+		JSON.parse(await env.OPERATOR.run(command, JSON.stringify(options)));
+	return use(operate).finally(dispose);
 }
 
-async function runOnFiles(command: string, options: object): Promise<Outcome> {
+async function onFiles<T>(use: (operate: Operate) => Promise<T>): Promise<T> {
+	addBase64();
 	const { run } = await import("../src/operator/run.ts");
 	const { env, dispose } = await openFiles();
-	return run(env, command, options).finally(dispose);
+	const SECRETS_KEY = settings(variablesFile).get("SECRETS_KEY");
+	const bindings = { ...env, ...(SECRETS_KEY && { SECRETS_KEY }) };
+	return use((command, options) => run(bindings, command, options)).finally(dispose);
 }
 
 /**
- * Runs a command.
+ * Connects to the service, to run commands.
  * @param service the name of the deployed worker; undefined for the local state
- * @returns the command's outcome; an error if the state is locked and no server responds in time
+ * @throws if the state is locked and no server responds in time
  */
-export async function operate(
-	command: string,
-	options: object,
-	service?: string,
-): Promise<Outcome> {
-	if (service) return runOnService(command, options, service, true);
+export async function withOperator<T>(
+	service: string | undefined,
+	use: (operate: Operate) => Promise<T>,
+): Promise<T> {
+	if (service) return onService(service, true, use);
 	const deadline = Date.now() + START_TIMEOUT_MS;
 	while (Date.now() < deadline) {
-		if (await serverRuns()) return runOnService(command, options, WORKER, false);
-		if (lock("npm run admin")) return runOnFiles(command, options).finally(unlock);
+		if (await serverRuns()) return onService(WORKER, false, use);
+		if (lock("npm run admin")) return onFiles(use).finally(unlock);
 		// A server is starting, or another command has locked the state.
 		await sleep(200);
 	}
-	return {
-		error: `Another process uses ${state}, but no server responds. Stop that process, and try again.`,
-	};
+	throw new Error(
+		`Another process uses ${state}, but no server responds. Stop that process, and try again.`,
+	);
 }

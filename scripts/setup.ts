@@ -65,9 +65,10 @@ async function exampleKey(env: Env): Promise<string> {
 
 /**
  * Prepares the state and builds the files of `build/assets.ts`. This process must have locked the
- * state. Returns a key with all scopes.
+ * state.
+ * @param use what else to do with the tables
  */
-export async function setup() {
+async function prepare<T>(use: (env: Env) => Promise<T>) {
 	mkdirSync(state, { recursive: true });
 	const added = writeSettings();
 	if (added.length > 0) console.log(`Wrote ${added.join(", ")} to ${variablesFile}.`);
@@ -76,24 +77,33 @@ export async function setup() {
 	try {
 		const applied = await migrate(env);
 		if (applied > 0) console.log(`Applied ${pluralize(applied, "migration")}.`);
-		return await exampleKey(env);
+		return await use(env);
 	} finally {
 		await dispose();
 	}
 }
 
-if (import.meta.main) {
-	expectNoArguments(`Usage: npm run setup
+/** Prepares the state. Returns a key with all scopes. */
+export const setup = () => prepare(exampleKey);
 
-Creates the tables, a first key and the settings for npx wrangler dev. Environment variable:
+if (import.meta.main) {
+	const isEmpty = process.argv.slice(2).join() === "--empty";
+	if (!isEmpty)
+		expectNoArguments(`Usage: npm run setup [-- --empty]
+
+Creates the tables, a first key and the settings for npx wrangler dev. With --empty, no key: an
+organization can be imported whose projects have the ids of the first ones. Environment variable:
   STATE_DIR  the folder of the data; .wrangler/state by default`);
 	await lockOrFail("npm run setup");
-	const key = await setup();
-	console.log(`
+	if (isEmpty) await prepare(async () => {});
+	else {
+		const key = await setup();
+		console.log(`
 Setup is complete. Start a server with npx wrangler dev, or with npm start, which also runs the schedule. Then try:
 
   export URL=http://localhost:8787
   export KEY=${key}
   curl -H "Authorization: Bearer $KEY" "$URL/api/organizations/@current/?pretty"
 `);
+	}
 }

@@ -7,7 +7,8 @@ import { organizations, projects } from "../db/schema/organizations.ts";
 import { members, projectMembers, users } from "../db/schema/people.ts";
 import { personalApiKeys } from "../db/schema/personal_api_keys.ts";
 import type { App } from "../env.ts";
-import { badCredentials, forbidden, notFound } from "../http/errors.ts";
+import { badCredentials, forbidden, moving, notFound } from "../http/errors.ts";
+import { isRead } from "../http/methods.ts";
 import { addressOf, checkAddress } from "../keys/addresses.ts";
 import { hasValue, recordColumns, toKey } from "../keys/keys.ts";
 import { accessOf, checkAccess, isPrivate } from "./check_access.ts";
@@ -57,6 +58,7 @@ export const guard = (
 			organization_id: nullableColumn(organizations.id, "organization_id"),
 			organization_uuid: nullableColumn(organizations.uuid, "organization_uuid"),
 			plugins_access_level: organizations.plugins_access_level,
+			is_moving: sql`(${organizations.moving} is not null)`.mapWith(Boolean).as("is_moving"),
 			project_id: nullableColumn(projects.id, "project_id"),
 			access_control: projects.access_control,
 			level: members.level,
@@ -141,6 +143,7 @@ export async function authorize(c: Context<App>, row: GuardRow, target: Target) 
 		isNamed: target.object !== undefined,
 	});
 	if (refused) throw refused;
+	if (row.is_moving && !isRead(c.req.method)) throw moving();
 	const plugins_access_level = row.plugins_access_level ?? 0;
 	if (plugins_access_level < (c.get("plugins") ?? 0))
 		throw forbidden("Your organization's plugin access level is insufficient.");

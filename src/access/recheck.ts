@@ -2,7 +2,7 @@ import { and, eq, gte, type SQLWrapper, sql } from "drizzle-orm";
 import { CachedStatement, cacheByForm, placeholder } from "../db/cached_statements.ts";
 import { assertThat, type Connected } from "../db/client.ts";
 import { ADMIN } from "../db/schema/levels.ts";
-import { organizations, projects } from "../db/schema/organizations.ts";
+import { notMoving, organizations, projects } from "../db/schema/organizations.ts";
 import { members, projectMembers, users } from "../db/schema/people.ts";
 import { personalApiKeys } from "../db/schema/personal_api_keys.ts";
 import { hasValue, type Key } from "../keys/keys.ts";
@@ -73,6 +73,7 @@ const assertion = cacheByForm((db, form: AccessForm) => {
 		allowsApp(personalApiKeys.client_id),
 	);
 	const hasAccess = sql`${and(
+		notMoving(sql`coalesce(${organization_id}, 0)`),
 		keyStillWorks(placeholder("hash"), {
 			scopes: placeholder("scopes"),
 			organizations: placeholder("organizations"),

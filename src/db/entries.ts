@@ -63,23 +63,35 @@ export const lastOfNext = (next: Next, limit: number) =>
 /** How long after its `created_at` an entry may be written. */
 const MAX_WRITE_MS = MINUTE_MS;
 
+/** Entries of people and of the system have separate indexes. */
+const WHOSE = { people: sql`not is_system`, system: sql`is_system` };
+
+/** Whose entries of an organization. */
+type Owner = { organization: SQL; of: keyof typeof WHOSE };
+
 /**
  * SQL for the first position at which entries were created at a time or later, by a binary search.
- * Positions are in the order of writes, and so almost in the order of time: earlier entries were
- * created at most `MAX_WRITE_MS` after it.
+ * The positions of an organization are in the order of writes, and so almost in the order of time:
+ * earlier entries were created at most `MAX_WRITE_MS` after it. Those of all organizations aren't:
+ * one that was imported has old entries after newer ones of others.
  */
-const search = (at: number) => sql`(
+function search({ organization, of }: Owner, at: number) {
+	const position = (expression: SQL, from = sql`true`) =>
+		sql`(select ${expression} from activity_log where organization_id = ${organization} and ${WHOSE[of]} and ${from})`;
+	return sql`(
 	with recursive search(low, high) as (
-		select (select min(position) from activity_log), (select max(position) + 1 from activity_log)
+		select ${position(sql`min(position)`)}, ${position(sql`max(position) + 1`)}
 		union all
 		select iif(probe.created_at < ${at}, probe.position + 1, low), iif(probe.created_at < ${at}, high, (low + high) / 2)
 		from search cross join activity_log as probe
-		where low < high and probe.position = (
-			select position from activity_log where position >= (low + high) / 2 order by position limit 1))
+		where low < high and probe.position = ${position(sql`min(position)`, sql`position >= (low + high) / 2`)})
 	select low from search where low >= high)`;
+}
 
-/** SQL for a position before which no entry was created at this time or later. */
-export const positionFrom = (iso: string) => search(Date.parse(iso) - MAX_WRITE_MS);
+/** SQL for a position before which none of these entries was created at this time or later. */
+export const positionFrom = (owner: Owner, iso: string) =>
+	search(owner, Date.parse(iso) - MAX_WRITE_MS);
 
-/** SQL for a position from which on no entry was created before this time. */
-export const positionUntil = (iso: string) => search(Date.parse(iso) + MAX_WRITE_MS);
+/** SQL for a position from which on none of these entries was created before this time. */
+export const positionUntil = (owner: Owner, iso: string) =>
+	search(owner, Date.parse(iso) + MAX_WRITE_MS);

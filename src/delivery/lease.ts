@@ -9,19 +9,25 @@
  */
 import { and, eq, isNotNull, isNull, lte, or, sql } from "drizzle-orm";
 import type { SQLiteColumn } from "drizzle-orm/sqlite-core";
+import { notMoving } from "../db/schema/organizations.ts";
 import { iso } from "../lib/time.ts";
 
 type Leased = Record<"lease" | "lease_expires_at", SQLiteColumn>;
 
-/** SQL condition: the work is due at this time, and no worker has a lease. */
+/** SQL condition: the work of an organization is due at this time, and no worker has a lease. */
 export const isDue = (
 	{
+		organization_id,
 		next_attempt_at,
 		lease_expires_at,
-	}: Record<"next_attempt_at" | "lease_expires_at", SQLiteColumn>,
+	}: Record<"organization_id" | "next_attempt_at" | "lease_expires_at", SQLiteColumn>,
 	at: number,
 ) =>
-	and(lte(next_attempt_at, iso(at)), or(isNull(lease_expires_at), lte(lease_expires_at, iso(at))));
+	and(
+		lte(next_attempt_at, iso(at)),
+		or(isNull(lease_expires_at), lte(lease_expires_at, iso(at))),
+		notMoving(organization_id),
+	);
 
 /** Returns the columns of a row when a worker takes a lease. */
 export const newLease = ({ lease }: Leased, lease_expires_at: string) => ({

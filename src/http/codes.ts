@@ -22,6 +22,7 @@ export const ERROR_CODES = [
 	"max_value",
 	"method_not_allowed",
 	"min_value",
+	"moving",
 	"not_a_list",
 	"not_authenticated",
 	"not_found",

@@ -220,6 +220,15 @@ export const notSetUp = () =>
 		log: "The database has no tables. Stop the server and run npm run setup, or for a deployed worker npm run deploy.",
 	});
 
+/** 503: the organization moves to another deployment (docs/operating/README.md#moving-an-organization). */
+export const moving = () =>
+	error(
+		503,
+		"moving",
+		"The organization is being moved, so it can't be changed for now. Reads still work. Try again later.",
+		{ "Retry-After": RETRY_AFTER },
+	);
+
 /** Returns the `Link` header that leads to the documentation of an error code. */
 const helpFor = (code: string) => `</docs/api#${code}>; rel="help"`;
 

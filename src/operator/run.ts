@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { toApiError } from "../http/valid.ts";
 import { bootstrap } from "./bootstrap.ts";
+import * as database from "./database.ts";
 import * as domains from "./domains.ts";
 import * as keys from "./keys.ts";
 import * as queries from "./queries.ts";
@@ -26,6 +27,9 @@ const commands = new Map([
 	["domain enforce", command(shapes.domainEnforce, domains.enforce)],
 	["domain lift-enforcement", command(shapes.domain, domains.liftEnforcement)],
 	["organization set", command(shapes.organizationSet, queries.setOrganization)],
+	["database batch", command(shapes.databaseBatch, database.batch)],
+	["secrets open", command(shapes.secretsOpen, database.open)],
+	["secrets seal", command(shapes.secretsSeal, database.sealEach)],
 	["organization list", command(shapes.list, queries.listOrganizations)],
 ]);
 

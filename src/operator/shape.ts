@@ -36,6 +36,25 @@ export const list = z.object({
 	limit: z.coerce.number().int().min(1).max(1000).default(100),
 });
 
+export const databaseBatch = z.object({
+	statements: z.array(
+		z.object({
+			sql: z.string(),
+			values: z.array(z.union([z.string(), z.number(), z.null()])).default([]),
+		}),
+	),
+});
+const place = z.object({ table: z.string(), row: z.string(), field: z.string() });
+export const secretsOpen = z.object({
+	/** A public key (RFC 7517). */
+	jwk: z.looseObject({ kty: z.enum(["EC", "OKP"]) }),
+	/** Without a place, `sealed` is a plain text. */
+	secrets: z.array(z.object({ place: place.optional(), sealed: z.string() })),
+});
+export const secretsSeal = z.object({
+	secrets: z.array(z.object({ place, secret: z.string() })),
+});
+
 /** The outcome of a command: its result, or a message that tells the operator what to correct. */
 export type Outcome = { result: Record<string, unknown> } | { error: string };
 

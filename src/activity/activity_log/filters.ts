@@ -44,8 +44,13 @@ export const matches = (
 	);
 
 /** The condition for the positions of entries between the times of the filters. */
-export const between = ({ after, before }: Filters): SQL | undefined =>
+export const between = (
+	{ organization }: Pick<Tenant, "organization">,
+	{ after, before }: Filters,
+): SQL | undefined =>
 	and(
-		after ? sql`${position} >= ${positionFrom(after)}` : undefined,
-		before ? sql`${position} < ${positionUntil(before)}` : undefined,
+		after ? sql`${position} >= ${positionFrom({ organization, of: "people" }, after)}` : undefined,
+		before
+			? sql`${position} < ${positionUntil({ organization, of: "people" }, before)}`
+			: undefined,
 	);

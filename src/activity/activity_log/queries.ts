@@ -76,7 +76,7 @@ function selection(tenant: Tenant, filters: Filters, { before, skipped, rows }: 
 	const wanted = and(seen, filter) ?? sql`true`;
 	const range = and(
 		indexed,
-		between(filters),
+		between(tenant, filters),
 		before === undefined ? undefined : sql`${position} < ${before}`,
 	);
 	// A coroutine: SQLite reads it in its order, and only as far as the outer select needs.

@@ -256,11 +256,13 @@ async function tryRoll(tenant: Tenant, id: string, overlap: Overlap) {
 }
 
 /** SQL for the position before the organization's first event since a time. */
-const positionBefore = (tenant: Tenant, since: string) => {
+const positionBefore = ({ organization }: Tenant, since: string) => {
+	const from = (of: "people" | "system") =>
+		sql`coalesce(${positionFrom({ organization, of }, since)}, ${Number.MAX_SAFE_INTEGER})`;
 	const first = nextPositions(
 		{
-			organization: tenant.organization,
-			after: sql`${positionFrom(since)} - 1`,
+			organization,
+			after: sql`min(${from("people")}, ${from("system")}) - 1`,
 			where: gte(activityLog.created_at, since),
 		},
 		1,

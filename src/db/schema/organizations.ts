@@ -12,42 +12,62 @@ type Feature = {
 	limit?: number;
 };
 
+/** Since when an organization is being exported, or the file that it is imported from. */
+export type Moving =
+	| { since: string }
+	| {
+			/** The digest of the file's manifest. */
+			file: string;
+			/** What is added to the positions of the file's log. */
+			base: number;
+	  };
+
 /**
  * Trigger `audit_streams_organization_delete`, after a delete: makes the organization's
  * audit streams due, to deliver their last events, unless they are paused.
  */
-export const organizations = sqliteTable("organizations", {
-	/** Never used again: the activity log and audit streams refer to it after its deletion. */
-	id: integer().primaryKey({ autoIncrement: true }),
-	uuid: text().notNull().unique().$defaultFn(v7),
-	name: text().notNull(),
-	slug: text().notNull().unique(),
-	logo_media_id: text(),
-	plugins_access_level: integer().notNull(),
-	available_product_features: list<Feature>(),
-	is_member_join_email_enabled: boolean().notNull().default(true),
-	metadata: text().notNull().default("{}"),
-	customer_id: text(),
-	enforce_2fa: boolean(),
-	/** Whether keys that can access the organization need an `expires_at`. */
-	keys_must_expire: boolean().notNull().default(false),
-	/** The client ids of the apps that can access the organization (docs/oauth.md); null: all. */
-	allowed_apps: text({ mode: "json" }).$type<string[]>(),
-	/** After how many minutes without use, and after how many in all, a member's session ends. */
-	session_idle_minutes: integer().notNull().default(720),
-	session_max_minutes: integer().notNull().default(10_080),
-	/** Whether the activity log keeps the IP addresses of requests. */
-	logs_addresses: boolean().notNull().default(true),
-	active_members: counter(),
-	invites: counter(),
-	/**
-	 * The access of everyone (src/access/access_levels.ts), as JSON; null as long as the organization has no
-	 * access controls and nobody with a role.
-	 */
-	access: text(),
-	created_at: created_at(),
-	updated_at: updated_at(),
-});
+export const organizations = sqliteTable(
+	"organizations",
+	{
+		/** Never used again: the activity log and audit streams refer to it after its deletion. */
+		id: integer().primaryKey({ autoIncrement: true }),
+		uuid: text().notNull().unique().$defaultFn(v7),
+		name: text().notNull(),
+		slug: text().notNull().unique(),
+		logo_media_id: text(),
+		plugins_access_level: integer().notNull(),
+		available_product_features: list<Feature>(),
+		is_member_join_email_enabled: boolean().notNull().default(true),
+		metadata: text().notNull().default("{}"),
+		customer_id: text(),
+		enforce_2fa: boolean(),
+		/** Whether keys that can access the organization need an `expires_at`. */
+		keys_must_expire: boolean().notNull().default(false),
+		/** The client ids of the apps that can access the organization (docs/oauth.md); null: all. */
+		allowed_apps: text({ mode: "json" }).$type<string[]>(),
+		/** After how many minutes without use, and after how many in all, a member's session ends. */
+		session_idle_minutes: integer().notNull().default(720),
+		session_max_minutes: integer().notNull().default(10_080),
+		/** Whether the activity log keeps the IP addresses of requests. */
+		logs_addresses: boolean().notNull().default(true),
+		active_members: counter(),
+		invites: counter(),
+		/**
+		 * The access of everyone (src/access/access_levels.ts), as JSON; null as long as the organization has no
+		 * access controls and nobody with a role.
+		 */
+		access: text(),
+		created_at: created_at(),
+		updated_at: updated_at(),
+		/**
+		 * While the organization moves to another deployment or arrives from one, as JSON of `Moving`: then
+		 * it can only be read, and nothing is run for it. null otherwise.
+		 */
+		moving: text({ mode: "json" }).$type<Moving>(),
+	},
+	// For `notMoving`: it is empty most of the time.
+	(t) => [index("organizations_moving").on(t.id).where(sql`moving is not null`)],
+);
 
 /*
  * Rows refer to an organization by its integer. The API, events and restrictions of keys show its
@@ -57,6 +77,10 @@ export const organizations = sqliteTable("organizations", {
 /** SQL for the id of the organization with this UUID; null if there is none. */
 export const organizationId = (uuid: string | SQL): SQL<number> =>
 	sql`(select o.id from organizations as o where o.uuid = ${uuid})`;
+
+/** SQL condition: the organization isn't moving, so that work can be done for it. */
+export const notMoving = (id: Column | SQL): SQL =>
+	sql`${id} not in (select o.id from organizations as o where o.moving is not null)`;
 
 /** SQL for the UUID of the organization with this id; null if it was deleted. */
 export const organizationUuid = (id: Column | SQL<number>): SQL<string | null> =>

@@ -60,6 +60,34 @@ export const users = sqliteTable("users", {
 	created_at: created_at(),
 });
 
+/**
+ * People of imported organizations who haven't signed in here since (docs/operating/README.md). Their
+ * memberships, and what else refers to them, belong to a user with whom nobody can sign in.
+ *
+ * Trigger `users_arrive`, when the user with the address has signed in: gives all of it to that user.
+ */
+export const movedUsers = sqliteTable(
+	"moved_users",
+	{
+		organization_id: integer()
+			.notNull()
+			.references(() => organizations.id, { onDelete: "cascade" }),
+		/** The UUID in the deployment that the organization comes from. */
+		uuid: text().notNull(),
+		/** The user who stands in for the person. */
+		user_id: integer()
+			.notNull()
+			.unique()
+			.references(() => users.id, { onDelete: "cascade" }),
+		/** The person's address. Lower case. */
+		email: text().notNull(),
+	},
+	(t) => [
+		primaryKey({ columns: [t.organization_id, t.uuid] }),
+		index("moved_users_email").on(t.email),
+	],
+);
+
 /** WHERE clause: a person, not a service account (docs/organizations.md#service-accounts). */
 export const isPerson = eq(users.is_service_account, false);
 

@@ -11,6 +11,7 @@ import {
 	batchExportRuns,
 	batchExports,
 } from "../../db/schema/batch_exports.ts";
+import { notMoving } from "../../db/schema/organizations.ts";
 import { appendEach, deleteExpired } from "../../db/stored_log.ts";
 import { forEachLogged, runSequentially } from "../../lib/background.ts";
 import { iso, MINUTE_MS, now } from "../../lib/time.ts";
@@ -88,6 +89,7 @@ const selectDue = (db: Database, at: number) =>
 			and(
 				sql`not ${batchExports.paused} and ${batchExports.deleted} = 0`,
 				lte(batchExports.due_at, iso(at)),
+				notMoving(batchExports.organization_id),
 			),
 		)
 		.orderBy(batchExports.due_at)

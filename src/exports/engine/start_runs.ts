@@ -22,13 +22,16 @@ const instanceId = ({ run_id, lease }: Pick<RunLease, "run_id" | "lease">) => `$
 
 /**
  * SQL condition: the run can be launched. The runs of a schedule run one after another, and so do
- * those of a backfill. While an export is paused, its scheduled runs wait, except for retries.
+ * those of a backfill. While an export is paused, its scheduled runs wait, except for retries. All
+ * wait while the organization is moving.
  */
 export const isQueued = sql`${lease_expires_at} is null and (backfill_id is not null or ${lease} > 0 or exists (
 	select 1 from batch_exports as e where e.id = batch_export_runs.batch_export_id and not e.paused))
 	and not exists (select 1 from batch_export_runs as earlier
 		where earlier.batch_export_id = batch_export_runs.batch_export_id and earlier.backfill_id is batch_export_runs.backfill_id
-		and earlier.finished_at is null and earlier.id < batch_export_runs.id)`;
+		and earlier.finished_at is null and earlier.id < batch_export_runs.id)
+	and batch_export_runs.batch_export_id not in (select e.id from organizations as o
+		join batch_exports as e on e.organization_id = o.id where o.moving is not null)`;
 
 /** SQL condition, which repeats a part of `isQueued`: a pause delays the run until it is resumed. */
 export const hasNotBegun = sql`backfill_id is null and lease = 0 and lease_expires_at is null`;

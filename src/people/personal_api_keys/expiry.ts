@@ -88,7 +88,7 @@ async function announce(
 	// No second event after expires_at was changed to another time and back.
 	const isNew = sql`not exists (select 1 from activity_log as told
 		where told.organization_id = value ->> 'organization_id' and told.is_system
-		and told.position >= ${positionFrom(iso(at - NOTICE_MS))} and told.scope = 'Key' and told.activity = 'expiring'
+		and told.position >= ${positionFrom({ organization: sql`value ->> 'organization_id'`, of: "system" }, iso(at - NOTICE_MS))} and told.scope = 'Key' and told.activity = 'expiring'
 		and told.item_id = value ->> 'item_id' and told."trigger" ->> 'expires_at' = value ->> 'expires_at')`;
 	await db.batch([
 		insertEntries(db, events, sql`${stillDue} and ${isNew}`),

@@ -1,5 +1,6 @@
 import { isNull, type SQL, sql } from "drizzle-orm";
 import type { Database } from "../../db/client.ts";
+import { notMoving } from "../../db/schema/organizations.ts";
 import { pluginJobs } from "../../db/schema/plugins.ts";
 import { MINUTE_MS } from "../../lib/time.ts";
 
@@ -21,7 +22,8 @@ const MAX_MESSAGE_AGE_MS = 2 * MINUTE_MS;
 export const isWaiting = isNull(pluginJobs.lease_expires_at);
 
 const next = (columns: SQL) =>
-	sql`(select ${columns} from plugin_jobs where lease_expires_at is null order by turn, id limit 1)`;
+	sql`(select ${columns} from plugin_jobs where lease_expires_at is null
+		and ${notMoving(sql`organization_id`)} order by turn, id limit 1)`;
 
 /** SQL condition: the job is the next one. */
 export const isNext = sql`(${pluginJobs.turn}, ${pluginJobs.id}) = ${next(sql`turn, id`)}`;

@@ -48,7 +48,7 @@ const ranked = (at: number, minute: string, last: SQL) => sql`due as materialize
 		from (select distinct c.id as config, c.organization_id, task.value as name,
 				slot.key as length, slot.value ->> 'begun' as begun
 			from plugins as p join plugin_configs as c on c.plugin_id = p.id and p.capabilities ->> '$.scheduled_tasks' is not null
-			join organizations as o on o.id = c.organization_id and o.plugins_access_level >= ${PLUGINS_CONFIG},
+			join organizations as o on o.id = c.organization_id and o.plugins_access_level >= ${PLUGINS_CONFIG} and o.moving is null,
 			json_each(p.capabilities, '$.scheduled_tasks') as task, json_each(${JSON.stringify(slots(at))}) as slot
 			where c.enabled and not c.deleted and c.enabled_at <= slot.value ->> 'begun'
 				and substr(task.value, 1, length(slot.value ->> 'name')) = slot.value ->> 'name'
