@@ -87,7 +87,7 @@ const CODES: Record<number, string[]> = {
 	401: ["not_authenticated", "authentication_failed"],
 	403: ["permission_denied"],
 	404: ["not_found"],
-	409: ["conflict"],
+	409: ["conflict", "moving"],
 	412: ["precondition_failed"],
 	413: ["request_too_large"],
 	415: ["unsupported_media_type"],
@@ -119,7 +119,7 @@ const rulesOf = (status: number, own: Record<string, string>) =>
 function codesOf(status: number, route: Route, own: string[]) {
 	const { body, query } = route.operation;
 	if (status === 409 && isRetryable(route))
-		return ["conflict", "idempotency_key_in_use", "limit_reached", "outcome_unknown"];
+		return ["conflict", "idempotency_key_in_use", "limit_reached", "moving", "outcome_unknown"];
 	if (status !== 400) return [...(CODES[status] ?? []), ...own];
 	const ofHeaders = [
 		...(isBelowApi(route) ? ["unknown_field", "unknown_version"] : []),

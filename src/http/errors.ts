@@ -220,10 +220,10 @@ export const notSetUp = () =>
 		log: "The database has no tables. Stop the server and run npm run setup, or for a deployed worker npm run deploy.",
 	});
 
-/** 503: the organization moves to another deployment (docs/operating/README.md#moving-an-organization). */
+/** 409: the organization moves to another deployment (docs/operating/README.md#moving-an-organization). */
 export const moving = () =>
 	error(
-		503,
+		409,
 		"moving",
 		"The organization is being moved, so it can't be changed for now. Reads still work. Try again later.",
 		{ "Retry-After": RETRY_AFTER },
