@@ -69,7 +69,7 @@ function pageOf(
 		table.name === "activity_log"
 			? { where: nextEntries(limit), values: [cursor] }
 			: tie === null
-				? { where: `"${table.tie.column}" = ?1`, values: [null] }
+				? { where: ofOrganization(table), values: [null] }
 				: ofTie(table, tie);
 	const bound = [id, ...values];
 	const at = `?${bound.length + 1}`;

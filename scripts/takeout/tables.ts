@@ -25,6 +25,8 @@ type Config = ReturnType<typeof getTableConfig>;
 /** Tables that no organization's file has, and why. */
 export const LEFT_OUT: Record<string, string> = {
 	assertions: "It is always empty.",
+	deleted_rows: "What was deleted can only be restored in this deployment.",
+	deletions: "What was deleted can only be restored in this deployment.",
 	erasures: "Work in progress about users of this deployment.",
 	identities: "People link their accounts at providers again when they next sign in.",
 	idempotency_keys: "Requests of the last day, which belong to users.",
@@ -39,6 +41,7 @@ export const LEFT_OUT: Record<string, string> = {
 	recovery_codes: "They belong to users.",
 	sign_in_states: "Sign-ins in progress.",
 	sign_ins: "Sign-ins in progress.",
+	restore_links: "What was deleted can only be restored in this deployment.",
 	signing_keys: "They sign for this deployment. Keep its public keys, to check old files with.",
 	task_minutes: "It is about the schedule of this deployment.",
 	two_factors: "They belong to users.",
@@ -223,9 +226,12 @@ export const ofTie = ({ name, tie }: Table, value: string | number) =>
 			}
 		: { where: `"${tie.column}" = ?2`, values: [value] };
 
+/** Rows that aren't exported: objects that were deleted and are kept where they are. */
+const ONLY: Record<string, string> = { batch_exports: " and not deleted" };
+
 /** Returns the SQL condition for all rows of the organization with the id `?1`. */
-export function ofOrganization({ tie }: Table): string {
+export function ofOrganization({ name, tie }: Table): string {
 	const parent = TABLES.find(({ name }) => name === tie.parent?.table);
-	if (!tie.parent || !parent) return `"${tie.column}" = ?1`;
+	if (!tie.parent || !parent) return `"${tie.column}" = ?1${ONLY[name] ?? ""}`;
 	return `"${tie.column}" in (select "${tie.parent.key}" from "${parent.name}" where ${ofOrganization(parent)})`;
 }
