@@ -357,5 +357,9 @@ inBrowser("batch exports", (open) => {
 		await page.getByRole("dialog").getByRole("button", { name: "Delete export" }).click();
 		await page.getByText("No exports yet").waitFor();
 		expect((await client.batchExports.list(at)).count).toBe(0);
+		await button(page, "Undo").click();
+		await page.getByText("“Warehouse” is restored.").waitFor();
+		await page.waitForURL((url) => url.pathname.endsWith(`/batch_exports/${created.id}`));
+		expect((await client.batchExports.list(at)).count).toBe(1);
 	});
 });

@@ -389,6 +389,10 @@ inBrowser("plugins", (open) => {
 		await button(dialog, "Remove plugin").click();
 		await page.getByText("No plugins yet").waitFor();
 		expect((await client.plugins.list({ organization: organization.id })).count).toBe(0);
+		await button(page, "Undo").click();
+		await page.getByText("Greeting is restored.").waitFor();
+		await button(page, "Remove plugin").waitFor();
+		expect((await client.plugins.list({ organization: organization.id })).count).toBe(1);
 	});
 
 	test("a plugin whose address names a version moves to the newest one", async () => {

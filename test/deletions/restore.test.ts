@@ -25,6 +25,7 @@ import {
 	furnished,
 	join,
 	keyFor,
+	racing,
 	rowIdOf,
 	world,
 } from "../support/world.ts";
@@ -384,6 +385,25 @@ test("a member who could delete an export restores it; one who may only view it 
 	expect((await home.here("DELETE", at, { key: member.key })).status).toBe(204);
 	expect((await home.here("POST", `${at}/restore`, { key: viewer.key })).status).toBe(403);
 	expect((await home.here("POST", `${at}/restore`, { key: member.key })).status).toBe(200);
+});
+
+test("a member restores nothing in a project that became private, not even between the read and the write", async () => {
+	const home = await furnished();
+	const member = await join(home.id, 1);
+	const at = `/batch_exports/${home.batch_export}`;
+	const setPrivate = (access_control: boolean) =>
+		db.update(projects).set({ access_control }).where(eq(projects.id, home.project));
+	await setPrivate(false);
+	expect((await home.here("DELETE", at, { key: member.key })).status).toBe(204);
+	const restore = async (options: object = {}) =>
+		(await home.here("POST", `${at}/restore`, { key: member.key, ...options })).status;
+	await setPrivate(true);
+	expect(await restore()).toBe(404);
+	await setPrivate(false);
+	expect(await restore({ env: racing(() => setPrivate(true)) })).toBe(404);
+	expect((await home.here("GET", at)).status).toBe(404);
+	await setPrivate(false);
+	expect(await restore()).toBe(200);
 });
 
 test("an organization keeps only so many deleted objects of a type", async () => {
