@@ -94,9 +94,9 @@ const isSameGrid = (a: Grid, b: Grid) => GRID.every((field) => a[field] === b[fi
 
 /**
  * Schedules an export whose grid or range has changed. After a change of the grid, the next window
- * bridges the two grids: it begins where the old one stopped, and ends at the last boundary of the
- * new one that has passed, or at the next one. If the export is paused, it ends by
- * the pause, because later windows may have to be skipped.
+ * bridges the two: it begins where the old one stopped, and ends at the last boundary of the new one
+ * that has passed, or at the next one. If the export is paused, it ends by the pause, because later
+ * windows may have to be skipped.
  */
 export function reschedule(
 	before: Scheduled & Position & { paused: boolean; last_paused_at: string | null },

@@ -8,7 +8,6 @@ import { api } from "../../session.ts";
 import { SecondaryButton } from "../../ui/button.tsx";
 import { LoadedPage, PageView, Tabs } from "../../ui/page.tsx";
 import { nameOf, Time } from "../../ui/values.tsx";
-import { ObjectActivity } from "../events/object_activity.tsx";
 import { WhoCanSee } from "../members/who_can_see.tsx";
 import { placeOf, wordsOfType } from "./destinations.ts";
 import { BUSY_MS, IDLE_MS } from "./intervals.ts";
@@ -30,7 +29,7 @@ const Metrics = lazy(() => import("./metrics.tsx"));
 const Pause = lazy(() => import("./pause.tsx"));
 const Unpause = lazy(() => import("./unpause.tsx"));
 
-const Activity = ({ of }: Opened) => <ObjectActivity scope="BatchExport" id={of.id} />;
+const Activity = lazy(() => import("./activity.tsx"));
 
 const TABS = [
 	["", "Runs", Runs],
