@@ -17,10 +17,10 @@ import { forEachLogged, runSequentially } from "../../lib/background.ts";
 import { iso, MINUTE_MS, now } from "../../lib/time.ts";
 import { advanceBackfill } from "./backfill_runs.ts";
 import { clean } from "./clean.ts";
+import { EXPIRED, removeOneOffs } from "./expired.ts";
 import { foldOldRuns } from "./fold.ts";
 import { GRID, gridOf } from "./grid.ts";
 import { loadRun } from "./loaded.ts";
-import { EXPIRED, removeOneOffs } from "./one_offs.ts";
 import { EXPORT_LOGS } from "./run_log.ts";
 import { countInserted, isQueued, restartLostRuns, startRuns } from "./start_runs.ts";
 import { passedOver } from "./undelivered.ts";
@@ -231,7 +231,7 @@ async function removeLeftovers(env: Env, at: number) {
 
 /**
  * Returns the statements that delete exports that can't be restored, and first their runs. One-off
- * exports have files that are removed first (one_offs.ts).
+ * exports have files that are removed first (expired.ts).
  */
 function purgeDeleted(db: Database) {
 	const dead = sql`${batchExports.deleted} and ${batchExports.deleted} = 1 and not ${batchExports.one_off}`;

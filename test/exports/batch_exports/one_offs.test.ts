@@ -8,7 +8,7 @@ import {
 	batchExportRuns,
 	batchExports,
 } from "../../../src/db/schema/batch_exports.ts";
-import { removeOneOffs } from "../../../src/exports/engine/one_offs.ts";
+import { removeOneOffs } from "../../../src/exports/engine/expired.ts";
 import { fill } from "../../support/events.ts";
 import { duckdb, listR2 } from "../../support/exporting.ts";
 import { eventually } from "../../support/time.ts";
