@@ -59,6 +59,15 @@ inBrowser("the apps that have access", (open) => {
 		expect(await works(token)).toBe(false);
 		await page.goto(`${inject("console").url}${path}/activity`);
 		await page.getByText("Access of an app ended").first().waitFor();
+		const owner = newAddress("olga");
+		await allow(await newMember(organization.id, 15, owner), organization.id);
+		await allow(key, organization.id);
+		const admins = await open(`${path}/apps`, { key: await newMember(organization.id, 8) });
+		const ofMember = admins.getByRole("row", { name: email });
+		await ofMember.getByRole("button", { name: "End access" }).waitFor();
+		const ofOwner = admins.getByRole("row", { name: owner });
+		await ofOwner.getByText("calls itself “Notes”").waitFor();
+		expect(await ofOwner.getByRole("button", { name: "End access" }).count()).toBe(0);
 	});
 
 	test("are registered, changed unless somebody else has done it, and deleted by admins", async () => {

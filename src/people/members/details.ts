@@ -23,7 +23,7 @@ import { orNotFound } from "../../http/errors.ts";
 import { iso, now } from "../../lib/time.ts";
 import { isHere } from "../identities/links.ts";
 import { select as selectIdentities, toIdentity } from "../identities/queries.ts";
-import { columns } from "./access_review.ts";
+import { columns } from "./columns.ts";
 import type { MemberDetails } from "./shape.ts";
 
 /** How many objects of each kind are listed. */

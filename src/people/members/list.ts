@@ -11,7 +11,7 @@ import { organizations } from "../../db/schema/organizations.ts";
 import { members, users } from "../../db/schema/people.ts";
 import { normalizeAddress } from "../../http/fields.ts";
 import type { Page } from "../../http/page.ts";
-import { isInactiveSince, lastActive } from "./access_review.ts";
+import { isInactiveSince, lastActive } from "./columns.ts";
 import { columns, type Row, select } from "./queries.ts";
 import type { filters } from "./shape.ts";
 

@@ -21,6 +21,7 @@ import {
 	setLevel,
 } from "../memberships.ts";
 import { reaches } from "../personal_api_keys/reach.ts";
+import { adminEntry } from "../personal_api_keys/sessions.ts";
 
 /*
  * The access of a domain's people in its organization (docs/sign-on.md#groups): `manual`, which
@@ -437,9 +438,39 @@ export const selectEndingKeys = (place: Place, user_id: SQL) =>
 			id: personalApiKeys.id,
 			label: personalApiKeys.label,
 			scopes: personalApiKeys.scopes,
+			user_id: personalApiKeys.user_id,
+			session: personalApiKeys.session,
+			client_id: personalApiKeys.client_id,
+			created_at: personalApiKeys.created_at,
+			last_used_at: personalApiKeys.last_used_at,
+			expires_at: personalApiKeys.expires_at,
 		})
 		.from(personalApiKeys)
 		.where(endsWith(place, user_id));
+
+type EndingKey = Awaited<ReturnType<typeof selectEndingKeys>>[number];
+
+/** Returns the entry of a key that ends: of a session, an app's access or another key. */
+function endedEntry(key: EndingKey): Entry {
+	const { id: item_id, label: name, scopes, client_id } = key;
+	if (key.session) return adminEntry(key);
+	if (client_id !== null)
+		return {
+			...{ scope: "OauthGrant", activity: "revoked", item_id, name },
+			values: { scopes },
+			trigger: { client_id },
+		};
+	return {
+		...{ scope: "PersonalApiKey", activity: "deleted", item_id, name },
+		values: { label: name, scopes },
+	};
+}
+
+/** Returns the entries of keys that end, without sessions that had expired. */
+export const endedEntries = (keys: EndingKey[]) =>
+	keys
+		.filter(({ session, expires_at }) => !session || (expires_at !== null && expires_at > now()))
+		.map(endedEntry);
 
 /** Ends everything that a user could use, or come back with: keys, sessions and open invites. */
 export const endAccess = (place: Place, user_id: number, email: string): Statement[] => [

@@ -180,6 +180,12 @@ test.each([
 	});
 	const restricted = await keyFor(person.id, { scoped_organizations: [home.id] });
 	const project = await keyFor(person.id, { scoped_projects: [home.project] });
+	await keyFor(person.id, { client_id: "https://notes.example/app", audience: "api" });
+	for (const expires_at of ["2999-01-01T00:00:00.000Z", "2020-01-01T00:00:00.000Z"])
+		await keyFor(person.id, {
+			session: { method: "mail", connection: null, address: null, user_agent: null },
+			expires_at,
+		});
 	const paths = ["/members", `/../../projects/${home.project}`];
 	for (const key of [person.key, restricted])
 		expect((await home.here("GET", "/members", { key })).status).toBe(200);
@@ -199,16 +205,18 @@ test.each([
 		db.select().from(invites).where(eq(invites.target_email, person.email)),
 	]);
 	expect(left).toEqual([[], [], []]);
-	const scopes = (await log(home.organization_id)).slice(-4);
+	const scopes = (await log(home.organization_id)).slice(-6);
 	expect(scopes.map(({ scope, activity }) => `${scope} ${activity}`).sort()).toEqual([
 		"Member deleted",
+		"OauthGrant revoked",
 		...Array(3).fill("PersonalApiKey deleted"),
+		"Session deleted",
 	]);
 	const removal = scopes.find(({ scope }) => scope === "Member")?.changes ?? [];
 	expect(removal.map(({ field, before }) => [field, before])).toEqual([
 		["level", 1],
 		["projects", 1],
-		["keys", 3],
+		["keys", 4],
 	]);
 	const shown = await home.scim("GET", path);
 	expect([shown.status, shown.body.active]).toEqual(

@@ -1,5 +1,5 @@
 import type { OrganizationOauthGrant } from "tenantry-client";
-import { has, useQuery } from "../../load.ts";
+import { has, useLoad, useQuery } from "../../load.ts";
 import { useOrganization } from "../../organization.tsx";
 import { api } from "../../session.ts";
 import { SmallButton } from "../../ui/button.tsx";
@@ -15,9 +15,25 @@ import { AllowedApps } from "./allowed_apps.tsx";
 import { app, permissions, times } from "./grants.tsx";
 import { RegisteredApps } from "./registered_apps.tsx";
 
+/** The level of owners, whose access only owners can end. */
+const OWNER = 15;
+
+/** Returns whether the caller may end somebody's access: nobody's, until the owners are loaded. */
+function useMayEnd() {
+	const { at, organization, isOwner } = useOrganization();
+	const { data } = useLoad(
+		async (signal) =>
+			isOwner ? [] : (await api.members.list({ ...at, level: OWNER }, { signal })).results,
+		[organization.id, isOwner],
+	);
+	const owners = data && new Set(data.map(({ user }) => user.uuid));
+	return (uuid: string) => owners !== undefined && !owners.has(uuid);
+}
+
 /** The apps that members have given access to the organization. */
 function OfMembers() {
 	const { at, organization } = useOrganization();
+	const mayEnd = useMayEnd();
 	const [{ search }] = useQuery();
 	async function end({ id, client_name, user }: OrganizationOauthGrant) {
 		const isSure = await confirm({
@@ -44,14 +60,16 @@ function OfMembers() {
 		},
 		permissions(),
 		...times<OrganizationOauthGrant>(),
-		buttons((grant) => (
-			<SmallButton
-				aria-label={`End access of ${grant.client_name} for ${nameOf(grant.user)}`}
-				onPress={() => end(grant)}
-			>
-				End access
-			</SmallButton>
-		)),
+		buttons((grant) =>
+			mayEnd(grant.user.uuid) ? (
+				<SmallButton
+					aria-label={`End access of ${grant.client_name} for ${nameOf(grant.user)}`}
+					onPress={() => end(grant)}
+				>
+					End access
+				</SmallButton>
+			) : null,
+		),
 	];
 	const list = useSorted(
 		(range, options) => api.organizationOauthGrants.list({ ...at, ...range }, options),

@@ -1,6 +1,5 @@
 import { and, eq, sql } from "drizzle-orm";
 import type { Context } from "hono";
-import type { Entry } from "../../../../db/record.ts";
 import { OWNER } from "../../../../db/schema/levels.ts";
 import { scimGroupMembers, scimUsers } from "../../../../db/schema/scim.ts";
 import type { App } from "../../../../env.ts";
@@ -34,15 +33,7 @@ export async function prepareEnd(
 	}
 	return {
 		changes: people.endAccess(directory, row.user_id, row.email),
-		entries: keys.map(
-			({ id, label, scopes }): Entry => ({
-				scope: "PersonalApiKey",
-				activity: "deleted",
-				item_id: id,
-				name: label,
-				values: { label, scopes },
-			}),
-		),
+		entries: people.endedEntries(keys),
 	};
 }
 
