@@ -7,7 +7,7 @@ import type { Resource } from "../db/schema/levels.ts";
 import { notifications } from "../db/schema/notifications.ts";
 import { oauthClients, trustedIssuers } from "../db/schema/oauth.ts";
 import { domains, organizations, projects } from "../db/schema/organizations.ts";
-import { members, projectMembers, serviceAccounts } from "../db/schema/people.ts";
+import { members, movedUsers, projectMembers, serviceAccounts } from "../db/schema/people.ts";
 import { personalApiKeys } from "../db/schema/personal_api_keys.ts";
 import {
 	keepsSecrets,
@@ -106,6 +106,7 @@ const KEPT: Record<KeptType, Find> = {
 				{ name: "organizations", table: organizations, where: sql`id = ${organization}` },
 				own("projects", projects),
 				own("members", members),
+				own("moved_users", movedUsers),
 				own("domains", domains),
 				own("project_members", projectMembers),
 				own("roles", roles),
