@@ -52,7 +52,7 @@ export const RUN_SECONDS = 20;
 export const ROWS: Record<Operation, { read: number; written: number }> = {
 	read: { read: 59, written: 0 },
 	write: { read: 46, written: 7 },
-	run: { read: 60, written: 12 },
+	run: { read: 68, written: 12 },
 	job: { read: 81, written: 13 },
 	delivery: { read: 53, written: 3 },
 	use: { read: 2, written: 1 },
