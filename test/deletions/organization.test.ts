@@ -1,13 +1,14 @@
 import { env } from "cloudflare:workers";
 import { eq, getTableName, sql } from "drizzle-orm";
 import { getTableConfig, type SQLiteTable } from "drizzle-orm/sqlite-core";
+import { v7 } from "uuid";
 import { expect, test, vi } from "vitest";
 import { keptBy } from "../../src/access/kept.ts";
 import { auditStreams } from "../../src/db/schema/audit_streams.ts";
 import { batchExports } from "../../src/db/schema/batch_exports.ts";
 import { notifications } from "../../src/db/schema/notifications.ts";
 import { domains, organizations } from "../../src/db/schema/organizations.ts";
-import { members, users } from "../../src/db/schema/people.ts";
+import { members, movedUsers, users } from "../../src/db/schema/people.ts";
 import { pluginSourceFiles, pluginStorage } from "../../src/db/schema/plugins.ts";
 import { scimGroupMembers, scimUsers } from "../../src/db/schema/scim.ts";
 import { purgeDeleted } from "../../src/deletions/purge.ts";
@@ -21,7 +22,18 @@ type Home = Awaited<ReturnType<typeof furnished>>;
 /** Adds what an organization has besides what is furnished. */
 async function equip(home: Home) {
 	const user_id = home.owner.id;
+	const uuid = v7();
+	const [waiting] = await db
+		.insert(users)
+		.values({ email: `${uuid}@moved.invalid` })
+		.returning();
 	await db.batch([
+		db.insert(movedUsers).values({
+			organization_id: home.organization_id,
+			uuid,
+			user_id: waiting?.id ?? 0,
+			email: `${uuid}@example.com`,
+		}),
 		db.insert(scimUsers).values({ domain_id: home.domain, user_id, names: { displayName: "Ada" } }),
 		db
 			.insert(scimGroupMembers)
