@@ -47,6 +47,9 @@ const ACTIVITY: List = {
 	],
 };
 
+/** Lists of deleted objects, by their own index. */
+const DELETED = ["deleted=true"];
+
 const PROJECTS: List = { owner: "projects", most: ["search=row"] };
 
 const OF_MOST_PLUGINS = [
@@ -93,7 +96,12 @@ const family = (one: string, many: string, size: keyof typeof OF_FAMILY): Record
 /** All lists, by the operation ids of public/openapi.json. */
 export const LISTS: Record<string, List> = {
 	listOrganizations: { owner: "organizations" },
-	listBatchExports: { owner: "exports", limit: LIMITS.exports },
+	listBatchExports: {
+		owner: "exports",
+		few: DELETED,
+		inside: ["one_off=true"],
+		limit: LIMITS.exports,
+	},
 	listBatchExportLogs: { ...LOG, few: ["before=2000-01-01"] },
 	listBatchExportMetrics: { owner: "runs", limit: LIMITS.exportDays },
 	listBatchExportRuns: {
@@ -174,7 +182,7 @@ export const LISTS: Record<string, List> = {
 	listServiceAccountKeys: { owner: "accounts", limit: LIMITS.keys },
 	listTrustedIssuers: { owner: "accounts", limit: LIMITS.trustedIssuers },
 	listServiceAccountKeyUsage: { owner: "accounts", limit: LIMITS.days, ids: { id: ACCOUNT_KEY } },
-	listOrganizationProjects: PROJECTS,
+	listOrganizationProjects: { ...PROJECTS, few: DELETED },
 	listActivity: ACTIVITY,
 	listFeedEvents: {
 		owner: "activity",
@@ -182,7 +190,7 @@ export const LISTS: Record<string, List> = {
 		most: ["types=member.updated", "types=member.*", `after=${FIRST_EVENT}`],
 	},
 	listAuditStreams: { owner: "streams", limit: LIMITS.streams },
-	listWebhooks: { owner: "webhooks", limit: LIMITS.webhooks },
+	listWebhooks: { owner: "webhooks", few: DELETED, limit: LIMITS.webhooks },
 	listWebhookDeliveries: {
 		owner: "webhooks",
 		few: ["status=failed", "type=domain.deleted"],
@@ -191,7 +199,7 @@ export const LISTS: Record<string, List> = {
 	},
 	listPlugins: {
 		owner: "plugins",
-		few: ["family=pipeline_import_apps"],
+		few: ["family=pipeline_import_apps", ...DELETED],
 		most: ["search=row", "family=pipeline_destinations"],
 	},
 	...family("Destination", "Destinations", "large"),
@@ -208,7 +216,7 @@ export const LISTS: Record<string, List> = {
 	listProjectBatchExportRunLogs: { owner: "runs" },
 	listProjectBatchExportRunFiles: { owner: "runs", limit: 1 },
 	listProjectBatchExportBackfills: { owner: "runs" },
-	listPluginConfigs: { owner: "configs" },
+	listPluginConfigs: { owner: "configs", few: DELETED },
 	listOrganizationPluginConfigs: { owner: "configs", few: ["plugin=10000001"] },
 	listPluginConfigLogs: {
 		owner: "logs",

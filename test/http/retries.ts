@@ -21,7 +21,10 @@ export const SOON = "2999-01-01T00:00:00.000Z";
 
 export type Options = NonNullable<Parameters<typeof call>[2]>;
 
-const posts = guarded.filter(({ method }) => method === "POST");
+/** Without restorations: in a furnished tenant, nothing was deleted (test/deletions/). */
+const posts = guarded.filter(
+	({ method, path }) => method === "POST" && !path.includes(":deleted_id"),
+);
 
 /** Sends a POST with an Idempotency-Key. */
 export const post = (home: Pick<World, "ask">, path: string, key: string, options: Options = {}) =>
