@@ -190,6 +190,7 @@ export const TICK: { part: string; items: string; statements: number }[] = [
 		statements: 5,
 	},
 	{ part: "old runs", items: "3,000", statements: 7 },
+	{ part: "old one-off exports", items: "25", statements: 27 },
 	{ part: "unfinished output of runs", items: "25", statements: 51 },
 	{
 		part: "plugin tasks",
@@ -206,6 +207,7 @@ export const TICK: { part: string; items: string; statements: number }[] = [
 	{ part: "DNS lookups of verified domains", items: "20", statements: 101 },
 	{ part: "digests", items: "25, until 500 mails are sent", statements: 152 },
 	{ part: "expiring keys", items: "50", statements: 4 },
+	{ part: "deleted objects", items: "10, with 5,000 rows each", statements: 71 },
 	{
 		part: "deleting expired rows",
 		items: `${LIMITS.deletions_a_tick.toLocaleString("en")} rows per table, 5,000 events and persons of deleted projects, 5,000 runs of deleted exports`,

@@ -17,6 +17,8 @@ import { organizations, projects } from "./organizations.ts";
  * Trigger `users_activity`, when a person is deactivated or reactivated: sets `members.is_active`, and
  * counts `organizations.active_members`.
  * Trigger `users_delete`, before a delete: deletes the user's memberships of projects and organizations.
+ * Trigger `users_arrive`, when somebody signs in whose address is in `moved_users`: gives them what belongs
+ * to the user who stands in for them.
  */
 export const users = sqliteTable("users", {
 	id: integer().primaryKey({ autoIncrement: true }),
@@ -63,8 +65,6 @@ export const users = sqliteTable("users", {
 /**
  * People of imported organizations who haven't signed in here since (docs/operating/README.md). Their
  * memberships, and what else refers to them, belong to a user with whom nobody can sign in.
- *
- * Trigger `users_arrive`, when the user with the address has signed in: gives all of it to that user.
  */
 export const movedUsers = sqliteTable(
 	"moved_users",
