@@ -436,7 +436,7 @@ describe("a tick", () => {
 		expect(await db.select().from(batchExports).where(its)).toEqual([]);
 	});
 
-	test("removes deleted exports and old log entries after seven days", async () => {
+	test("removes the runs of exports that can't be restored, and the exports with their log after seven days", async () => {
 		const { export_id, runs } = await due(hour, { paused: true });
 		await addRuns(export_id, {
 			data_interval_start: iso(hour - HOUR),
@@ -454,7 +454,7 @@ describe("a tick", () => {
 					.where(eq(batchExports.uuid, export_id))
 			).length;
 		await tick(still, Date.now() + 6 * 24 * HOUR);
-		expect([await left(), (await runs()).length]).toEqual([1, 1]);
+		expect([await left(), (await runs()).length]).toEqual([1, 0]);
 		for (let i = 0; i < 2; i += 1) await tick(still, Date.now() + 8 * 24 * HOUR);
 		expect([await left(), (await runs()).length]).toEqual([0, 0]);
 	});
