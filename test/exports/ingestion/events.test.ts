@@ -494,11 +494,12 @@ describe("person properties of events are merged", () => {
 	});
 });
 
-describe("the schedule removes the data of a deleted project", () => {
-	const tick = () =>
+describe("the schedule removes the data of a project that can't be restored any more", () => {
+	/** A minute of the schedule, a number of days from now. */
+	const tick = (days: number) =>
 		worker.scheduled(
 			createScheduledController({
-				scheduledTime: Date.now(),
+				scheduledTime: Date.now() + days * 24 * 3_600_000,
 				cron: "* * * * *",
 			}),
 			env,
@@ -509,8 +510,10 @@ describe("the schedule removes the data of a deleted project", () => {
 		for (const { post } of [gone, stays])
 			await post([seen({ person_properties: { a: 1 } }), seen()]);
 		await gone.ask("DELETE", `/api/projects/${gone.project}`);
+		await tick(29);
 		expect(await gone.kept()).toHaveLength(2);
-		await tick();
+		await tick(31);
+		await tick(31);
 		expect(await gone.kept()).toEqual([]);
 		expect(await gone.known()).toEqual([]);
 		expect(await stays.kept()).toHaveLength(2);
@@ -522,9 +525,10 @@ describe("the schedule removes the data of a deleted project", () => {
 		await fill(gone.project, 6000);
 		await fill(stays.project, 6000);
 		await gone.ask("DELETE", `/api/projects/${gone.project}`);
-		await tick();
+		await tick(31);
+		await tick(31);
 		expect(await gone.kept()).toHaveLength(1000);
-		await tick();
+		await tick(31);
 		expect(await gone.kept()).toEqual([]);
 		const { spent, db: DB } = metered();
 		await deleteOrphans({ ...env, DB });
