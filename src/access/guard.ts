@@ -3,7 +3,7 @@ import type { Context } from "hono";
 import { CachedStatement, cacheByForm } from "../db/cached_statements.ts";
 import type { Database } from "../db/client.ts";
 import { ACCESS_LEVELS } from "../db/schema/levels.ts";
-import { organizations, projects } from "../db/schema/organizations.ts";
+import { isMoving, organizations, projects } from "../db/schema/organizations.ts";
 import { members, projectMembers, users } from "../db/schema/people.ts";
 import { personalApiKeys } from "../db/schema/personal_api_keys.ts";
 import type { App } from "../env.ts";
@@ -58,7 +58,7 @@ export const guard = (
 			organization_id: nullableColumn(organizations.id, "organization_id"),
 			organization_uuid: nullableColumn(organizations.uuid, "organization_uuid"),
 			plugins_access_level: organizations.plugins_access_level,
-			is_moving: sql`(${organizations.moving} is not null)`.mapWith(Boolean).as("is_moving"),
+			is_moving: isMoving,
 			project_id: nullableColumn(projects.id, "project_id"),
 			access_control: projects.access_control,
 			level: members.level,

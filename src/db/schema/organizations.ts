@@ -82,6 +82,9 @@ export const organizationId = (uuid: string | SQL): SQL<number> =>
 export const notMoving = (id: Column | SQL): SQL =>
 	sql`${id} not in (select o.id from organizations as o where o.moving is not null)`;
 
+/** The column of a query that says whether an organization is moving. */
+export const isMoving = sql`(${organizations.moving} is not null)`.mapWith(Boolean).as("is_moving");
+
 /** SQL for the UUID of the organization with this id; null if it was deleted. */
 export const organizationUuid = (id: Column | SQL<number>): SQL<string | null> =>
 	sql`(select o.uuid from organizations as o where o.id = ${id})`;

@@ -2,7 +2,7 @@ import type { Context } from "hono";
 import type * as z from "zod";
 import { commit, retry } from "../../access/unit_of_work.ts";
 import type { App } from "../../env.ts";
-import { forbidden, invalid, orNotFound } from "../../http/errors.ts";
+import { forbidden, invalid, moving, orNotFound } from "../../http/errors.ts";
 import { remember } from "../../keys/rows.ts";
 import { toPersonalApiKey } from "../personal_api_keys/shape.ts";
 import { acceptance, firstKey } from "./accept_batch.ts";
@@ -32,6 +32,7 @@ export const accept = (c: Context<App>, token: string, names: z.infer<typeof Nam
 /** Throws the first reason why the invite can't be accepted. */
 function checkAcceptable(invitation: Invitation) {
 	const { key, invite } = invitation;
+	if (invite.is_moving) throw moving();
 	if (isPastExpiry(invite))
 		throw invalid(null, "This invite has expired. Please ask your admin for a new one.", "expired");
 	if (!invite.inviter_may_invite)

@@ -4,6 +4,7 @@ import type * as z from "zod";
 import { keyStillWorks } from "../../access/recheck.ts";
 import { visibleTo } from "../../access/visible.ts";
 import { assertExists, assertThat } from "../../db/client.ts";
+import { notMoving } from "../../db/schema/organizations.ts";
 import { invites, members, users } from "../../db/schema/people.ts";
 import { personalApiKeys } from "../../db/schema/personal_api_keys.ts";
 import { endKeys, mint } from "../../keys/rows.ts";
@@ -36,6 +37,7 @@ function checksOf(invitation: Invitation) {
 				eq(invites.organization_id, organization_id),
 				eq(invites.id, invite.id),
 				inviterMayInvite,
+				notMoving(invites.organization_id),
 				mayAccept,
 			),
 		),

@@ -5,7 +5,7 @@ import type * as z from "zod";
 import { guard } from "../../access/guard.ts";
 import { connect } from "../../db/bookmark.ts";
 import { aliased, runBatch } from "../../db/client.ts";
-import { organizations } from "../../db/schema/organizations.ts";
+import { isMoving, organizations } from "../../db/schema/organizations.ts";
 import { invites, members, users } from "../../db/schema/people.ts";
 import type { App } from "../../env.ts";
 import { badCredentials, notFound } from "../../http/errors.ts";
@@ -49,6 +49,7 @@ export async function findInvitation(c: Context<App>, token: string) {
 				organization_uuid: organizations.uuid,
 				organization_name: organizations.name,
 				slug: organizations.slug,
+				is_moving: isMoving,
 				inviter: {
 					first_name: aliased(inviter.first_name, "inviter_first_name"),
 					last_name: aliased(inviter.last_name, "inviter_last_name"),

@@ -2,7 +2,7 @@ import { and, eq, inArray, isNotNull, type SQL, sql } from "drizzle-orm";
 import type { Context } from "hono";
 import { connect } from "../../db/bookmark.ts";
 import { runBatch } from "../../db/client.ts";
-import { domains } from "../../db/schema/organizations.ts";
+import { domains, notMoving } from "../../db/schema/organizations.ts";
 import { isActivePerson, users } from "../../db/schema/people.ts";
 import { identities } from "../../db/schema/sign_in.ts";
 import type { App } from "../../env.ts";
@@ -24,13 +24,14 @@ export const signsIn = ({ connection, domain_id, email }: Verified) =>
 	);
 
 /**
- * SQL condition on `domains`: who signs in and has no account gets one. If SCIM manages the domain,
- * only SCIM adds people: it may have given the account of somebody who has left another address, so
+ * SQL condition on `domains`: who signs in and has no account gets one, unless the organization is
+ * moving. If SCIM manages the domain, only SCIM adds people: it may have given the account of somebody who has left another address, so
  * that they would come back as somebody else.
  */
 export const createsAccounts = sql`(${domains.jit_provisioning_enabled} and not exists (
 	select 1 from scim_tokens as token
-	where token.organization_id = domains.organization_id and token.domain_id = domains.id))`;
+	where token.organization_id = domains.organization_id and token.domain_id = domains.id)
+	and ${notMoving(domains.organization_id)})`;
 
 /** The formats of NameIDs that are addresses (saml-core 8.3.2). Some providers write the second one. */
 const ADDRESSES = [
@@ -154,6 +155,6 @@ function checkLinkable(found: Found) {
 		throw problem(
 			found,
 			"no_account",
-			`No account has the address ${email}, and just-in-time provisioning is off, or SCIM manages the domain.`,
+			`No account has the address ${email}, and just-in-time provisioning is off, SCIM manages the domain, or the organization is being moved.`,
 		);
 }

@@ -9,6 +9,8 @@ import { users } from "../../../src/db/schema/people.ts";
 import { webhooks } from "../../../src/db/schema/webhooks.ts";
 import { runDueExports } from "../../../src/exports/engine/schedule.ts";
 import { HOUR_MS, iso, MINUTE_MS } from "../../../src/lib/time.ts";
+import { accept, createInvite, stateOf } from "../../people/invites/support.ts";
+import { provisioned, USER } from "../../support/scim.ts";
 import { db, racing, rowOf, world } from "../../support/world.ts";
 
 const setMoving = (id: string, moving: { since: string } | null) =>
@@ -53,6 +55,34 @@ test("a change that has begun when the organization starts to move is rejected",
 	});
 	expect(response).toMatchObject({ status: 403 });
 	expect((await home.here("GET", "")).body.name).toBe("Acme");
+});
+
+test("nobody joins an organization that is moving with an invite, also if it starts to move meanwhile", async () => {
+	const home = await world();
+	const { token } = await createInvite(home);
+	const env = racing(() => setMoving(home.id, { since: "2026-01-01" }));
+	expect(await accept(token, { env })).toMatchObject(MOVING);
+	expect(await accept(token)).toMatchObject(MOVING);
+	expect(await stateOf(home)).toEqual({ members: 1, invites: 1, accepted: 0 });
+	await setMoving(home.id, null);
+	expect(await accept(token)).toMatchObject({ status: 201 });
+});
+
+test("an identity provider is told to repeat its changes of an organization that is moving", async () => {
+	const home = await provisioned();
+	const { id } = await home.add();
+	await setMoving(home.id, { since: "2026-01-01" });
+	expect(await home.scim("GET", `/Users/${id}`)).toMatchObject({ status: 200 });
+	for (const [method, path, options] of [
+		["POST", "/Users", { body: { schemas: [USER], userName: home.address() } }],
+		["DELETE", `/Users/${id}`, {}],
+	] as const) {
+		const response = await home.scim(method, path, options);
+		expect(response).toMatchObject({ status: 503, body: { status: "503" } });
+		expect(response.headers.get("retry-after")).toBe("60");
+	}
+	await setMoving(home.id, null);
+	expect(await home.scim("DELETE", `/Users/${id}`)).toMatchObject({ status: 204 });
 });
 
 test("nothing is run for an organization that is moving, and everything afterwards", async () => {

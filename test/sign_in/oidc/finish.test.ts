@@ -1,6 +1,7 @@
 import { env } from "cloudflare:workers";
 import { eq } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
+import { organizations } from "../../../src/db/schema/organizations.ts";
 import { members, users } from "../../../src/db/schema/people.ts";
 import { identities } from "../../../src/db/schema/sign_in.ts";
 import { outbox } from "../../support/mail.ts";
@@ -131,6 +132,17 @@ describe("the first sign-in", () => {
 		const env = racing(() => home.set(columns), { at: 3 });
 		expect(await finish(home, who(home), { env })).toEqual(problem(code));
 		await expectNothing(home, `ada@${home.domain}`, code);
+	});
+
+	test("creates nobody while the organization is moving", async () => {
+		const home = await withDomain({ jit_provisioning_enabled: true });
+		const moves = (moving: { since: string } | null) =>
+			db.update(organizations).set({ moving }).where(eq(organizations.uuid, home.id));
+		await moves({ since: "2026-01-01" });
+		expect(await finish(home, who(home))).toEqual(problem("no_account"));
+		await expectNothing(home, `ada@${home.domain}`, "no_account");
+		await moves(null);
+		expect(await finish(home, who(home))).toMatchObject({ token });
 	});
 
 	test("isn't logged if too many have failed from its network", async () => {

@@ -13,10 +13,11 @@ import {
 	type Statement,
 } from "../../../db/client.ts";
 import type { Entry } from "../../../db/record.ts";
-import { domains } from "../../../db/schema/organizations.ts";
+import { domains, isMoving, notMoving, organizations } from "../../../db/schema/organizations.ts";
 import { scimTokens } from "../../../db/schema/scim.ts";
 import type { App } from "../../../env.ts";
-import { ApiError, forbidden } from "../../../http/errors.ts";
+import { ApiError, forbidden, RETRY_AFTER } from "../../../http/errors.ts";
+import { isRead } from "../../../http/methods.ts";
 import { countRequest } from "../../../http/rate_limit.ts";
 import { countFailure } from "../../../keys/addresses.ts";
 import { digest, isExpired, isWellFormed } from "../../../keys/keys.ts";
@@ -38,11 +39,21 @@ type Provider = {
 	organization_id: number;
 	domain: string;
 	verified_at: string | null;
+	is_moving: boolean;
 };
 
 type DirectoryWrite<A extends Record<string, Statement | undefined>> = Omit<Write<A>, "entries"> & {
 	entries?: readonly Entry[];
 };
+
+/** Providers repeat a request that gets a 503, and give up after a 409. */
+const moving = () =>
+	new ApiError({
+		status: 503,
+		code: "moving",
+		detail: "The organization is being moved. Send the request again later.",
+		headers: { "Retry-After": RETRY_AFTER },
+	});
 
 const badToken = () =>
 	new ApiError({
@@ -119,7 +130,8 @@ export class Directory {
 
 	/**
 	 * Runs the guard and `queries` in one round trip.
-	 * @throws 401 if the token isn't valid, 403 if the domain isn't verified, 429
+	 * @throws 401 if the token isn't valid, 403 if the domain isn't verified, 503 for a change while the
+	 * organization is moving, 429
 	 */
 	read<Q extends readonly Statement[]>(...queries: Q): Promise<BatchResponse<Q>>;
 	async read(...queries: Statement[]): Promise<unknown> {
@@ -132,9 +144,11 @@ export class Directory {
 				organization_id: domains.organization_id,
 				domain: domains.domain,
 				verified_at: domains.verified_at,
+				is_moving: isMoving,
 			})
 			.from(scimTokens)
 			.innerJoin(domains, this.#ofDomain)
+			.innerJoin(organizations, eq(organizations.id, domains.organization_id))
 			.where(this.#isToken);
 		const send = () => runBatch(this.db, { guard, queries });
 		let results = await send();
@@ -149,6 +163,7 @@ export class Directory {
 		if (isExpired(provider)) throw await countFailure(this.#c, badToken());
 		if (provider.verified_at === null)
 			throw forbidden("The domain isn't verified. Verify it, then try again.");
+		if (provider.is_moving && !isRead(this.#c.req.method)) throw moving();
 		this.#noteUse(provider);
 		return results.queries;
 	}
@@ -166,6 +181,7 @@ export class Directory {
 			this.#isToken,
 			or(isNull(scimTokens.expires_at), gt(scimTokens.expires_at, now())),
 			sql`${domains.verified_at} is not null`,
+			notMoving(scimTokens.organization_id),
 		);
 		const hasAccess = sql`exists (select 1 from ${scimTokens} join ${domains} on ${this.#ofDomain} where ${isValid})`;
 		const entries = (write.entries ?? []).map((entry) => ({
