@@ -114,13 +114,13 @@ describe("services that are compared", () => {
 		}).toEqual({
 			tenantry: [
 				"list: 1 trips, 109 read, 0 written, 0 KV, 21456 bytes",
-				"domain: 1 trips, 14 read, 0 written, 0 KV, 487 bytes",
-				"invite: 2 trips, 47 read, 7 written, 0 KV, 618 bytes",
+				"domain: 1 trips, 12 read, 0 written, 0 KV, 487 bytes",
+				"invite: 2 trips, 48 read, 7 written, 0 KV, 618 bytes",
 			],
 			floor: [
 				"list: 1 trips, 109 read, 0 written, 0 KV, 21455 bytes",
-				"domain: 1 trips, 14 read, 0 written, 0 KV, 486 bytes",
-				"invite: 2 trips, 47 read, 7 written, 0 KV, 617 bytes",
+				"domain: 1 trips, 12 read, 0 written, 0 KV, 486 bytes",
+				"invite: 2 trips, 48 read, 7 written, 0 KV, 617 bytes",
 			],
 			"hono-drizzle": [
 				"list: 4 trips, 1104 read, 0 written, 1 KV, 21344 bytes",

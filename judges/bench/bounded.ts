@@ -1,12 +1,15 @@
 /** Rows for the lists of the API that have a limit. Each list has its maximum length. */
+import type { KeptType } from "../../src/db/schema/deletions.ts";
 import type { Delivery } from "../../src/db/schema/webhooks.ts";
 import {
 	batchExport,
 	type Columns,
 	EXPORT_ROW,
+	FEW,
 	id,
 	MILLISECONDS,
 	OWNERS,
+	type OwnerName,
 	ROLE,
 	TEXT,
 } from "./rows.ts";
@@ -226,8 +229,35 @@ const SIGN_ON: [table: string, columns: Columns, rows: number][] = [
 	],
 ];
 
+type Rows = [table: string, columns: Columns, rows: number];
+
+/** The types of deleted objects that are listed, with their owners. */
+const DELETED: [type: KeptType, owner: OwnerName][] = [
+	["project", "projects"],
+	["batch_export", "exports"],
+	["webhook", "webhooks"],
+	["plugin", "plugins"],
+	["plugin_config", "configs"],
+];
+
+/** A few deleted objects, which can be restored for as long as the benchmark exists. */
+const deleted = ([type, owner]: (typeof DELETED)[number]): Rows => [
+	"deletions",
+	{
+		organization_id: OWNERS[owner],
+		project_id: OWNERS[owner],
+		type: `'${type}'`,
+		item_id: "i",
+		name: TEXT,
+		deleted_at: "unixepoch('2100-01-01') * 1000",
+		columns: "'{}'",
+		shown: `'{"name":"Row"}'`,
+	},
+	FEW,
+];
+
 /** The tables, with their columns and numbers of rows. */
-export const BOUNDED: [table: string, columns: Columns, rows: number][] = [
+export const BOUNDED: Rows[] = [
 	...SIGN_ON,
 	[
 		"roles",
@@ -256,7 +286,12 @@ export const BOUNDED: [table: string, columns: Columns, rows: number][] = [
 	// The owner has another key, which the benchmark uses.
 	["personal_api_keys", keys("keys", OWNERS.keys), LIMITS.keys - 1],
 	["personal_api_key_days", days(KEY), LIMITS.days],
-	["batch_exports", { ...batchExport("exports"), uuid: id(7) }, LIMITS.exports],
+	[
+		"batch_exports",
+		{ ...batchExport("exports"), uuid: id(7), one_off: `i < ${FEW}` },
+		LIMITS.exports,
+	],
+	...DELETED.map(deleted),
 	[
 		"batch_export_days",
 		{ batch_export_id: EXPORT_ROW, day: "date('2026-01-01', i || ' days')" },

@@ -98,8 +98,7 @@ export const LISTS: Record<string, List> = {
 	listOrganizations: { owner: "organizations" },
 	listBatchExports: {
 		owner: "exports",
-		few: DELETED,
-		inside: ["one_off=true"],
+		few: [...DELETED, "one_off=true"],
 		limit: LIMITS.exports,
 	},
 	listBatchExportLogs: { ...LOG, few: ["before=2000-01-01"] },

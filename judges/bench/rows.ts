@@ -31,7 +31,7 @@ export const OWNERS = {
 export type OwnerName = keyof typeof OWNERS;
 
 /** Rows with a lower number are special. */
-const FEW = 5;
+export const FEW = 5;
 
 /** Returns SQL for an id of row `i`. Each use has its own number, `table`. */
 export const id = (table: number) => uuidSql("other", `${table * 10_000_000} + i`);

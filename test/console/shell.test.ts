@@ -368,7 +368,12 @@ inBrowser("the shell", (open) => {
 		const loaded: Response[] = [];
 		const isOfApi = (response: Response) => response.url().includes("/api/");
 		const answer = await hold(page, "**/api/**");
-		page.on("response", (response) => loaded.push(response));
+		// Responses to what the page asked for before are not of the reload.
+		const sent = new Set<Request>();
+		page.on("request", (request) => sent.add(request));
+		page.on("response", (response) => {
+			if (sent.has(response.request())) loaded.push(response);
+		});
 		await page.reload({ waitUntil: "commit" });
 		await button(page, "Menu").waitFor();
 		expect(loaded.filter(isOfApi)).toEqual([]);
